@@ -1,5 +1,6 @@
 //! A server that carries out each `Idempotency-Key` once, and records its requests.
 
+use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,8 @@ struct Seen {
     closes: Option<usize>,
     /// The keys that were carried out, each with its answer.
     done: Vec<(String, String)>,
+    /// The next requests are not carried out. Each gets the answer with this status and this `retry-after`.
+    refusals: VecDeque<(u16, &'static str)>,
 }
 
 pub struct Server {
@@ -46,6 +49,11 @@ impl Server {
 
     pub fn requests(&self) -> Vec<Request> {
         self.seen.lock().expect("no thread panicked").requests.clone()
+    }
+
+    /// Refuses the next requests, each with this status and this `retry-after`.
+    pub fn refuse(&self, refusals: impl IntoIterator<Item = (u16, &'static str)>) {
+        self.seen.lock().expect("no thread panicked").refusals.extend(refusals);
     }
 
     /// Closes the connection of this number at once. The first one has the number 0.
@@ -84,9 +92,11 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
         None => String::new(),
     };
     let [key, authorization] = ["idempotency-key", "authorization"].map(|name| header(name).unwrap_or_default());
-    let text = {
+    let (head, text) = {
         let mut seen = seen.lock().expect("no thread panicked");
+        let refusal = seen.refusals.pop_front();
         let text = match (method.as_str(), path.as_str()) {
+            _ if refusal.is_some() => "later".to_owned(),
             ("GET", "/large") => "x".repeat(64 << 10),
             ("GET", _) => seen.done.len().to_string(),
             _ => match seen.done.iter().find(|(done, _)| *done == key) {
@@ -102,9 +112,10 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
             },
         };
         seen.requests.push(Request { method, key, authorization, body });
-        text
+        let refused = |(status, after)| format!("{status} Later\r\nretry-after: {after}");
+        (refusal.map_or_else(|| "200 OK".to_owned(), refused), text)
     };
-    let reply = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len());
+    let reply = format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len());
     // A client that was killed does not read it.
     let _ = stream.write_all(reply.as_bytes());
     let _ = stream.shutdown(Shutdown::Write);

@@ -30,6 +30,7 @@ it.each([
 it.each([
   ["external", "An external system sends the result."],
   ["timer", "The call sleeps."],
+  ["rate_limit", "A server has asked to send a request later."],
   ["of_a_newer_host", "The call waits."],
 ])("says why a call waits whose suspension is %s", async (kind, reason) => {
   await open({ ...OPEN, kind });

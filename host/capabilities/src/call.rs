@@ -1,6 +1,6 @@
 //! All capabilities of one call.
 
-use domain::{Limits, PluginName};
+use domain::{Limits, PluginName, Timestamp};
 use wasmtime::component::{Linker, ResourceTable};
 
 use crate::blocking::{Blocking, Permits};
@@ -76,9 +76,14 @@ macro_rules! calls {
             ///
             /// # Errors
             /// The run cannot continue.
-            pub async fn settle(&mut self, table: &mut ResourceTable) -> wasmtime::Result<()> {
-                $($(self.$linked.settle(table).await?;)?)*
-                Ok(())
+            pub async fn settle(
+                &mut self,
+                table: &mut ResourceTable,
+                may_wait: bool,
+            ) -> wasmtime::Result<Option<Timestamp>> {
+                let mut until = None;
+                $($(until = until.max(self.$linked.settle(table, may_wait).await?);)?)*
+                Ok(until)
             }
 
             /// See [`Interface::finish`].

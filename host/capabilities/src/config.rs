@@ -69,7 +69,7 @@ fn frozen(journal: &Journal, values: BTreeMap<String, String>) -> std::result::R
         }
         return Ok(values);
     }
-    match journal.recorded_first(&call) {
+    match journal.recorded_here(&call) {
         Some(text) => serde_json::from_str(&text).map_err(fault),
         None => Ok(BTreeMap::new()),
     }

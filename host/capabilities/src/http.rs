@@ -10,6 +10,7 @@
 //! ```
 //!
 //! A durable call sends a request while its guest waits, and gets the whole answer at once (`recorded.rs`, `settle.rs`, `whole.rs`).
+//! It sends a request again after the server has refused it for now, if the grant says so (`retry.rs`).
 //!
 //! The guest's own runtime only waits for the answer. The host follows no redirect, keeps no connection, stores no cookies
 //! and uses no proxy: each request of a guest is one connection to one checked address.
@@ -26,6 +27,7 @@ mod metered;
 mod nat64;
 mod recorded;
 mod resolver;
+mod retry;
 mod rule;
 mod session;
 mod settle;
@@ -38,6 +40,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use domain::Timestamp;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::p2::DynOutputStream;
@@ -50,13 +53,13 @@ use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpCtxView};
 
 pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
-pub use self::grant::{HttpTable, RequestedHttp};
+pub use self::grant::{HttpTable, RequestedHttp, Retry};
 pub use self::nat64::Nat64;
 use self::recorded::Recorder;
 pub use self::resolver::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::{Session, Terms};
-pub use self::words::{Method, Target};
+pub use self::words::{MaxWait, Method, Target};
 pub use crate::interface::AuthorLog;
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::journal::Journal;
@@ -135,10 +138,10 @@ impl Interface for State {
         Self::new(terms, Arc::clone(&call.log), call.usage.memory.clone(), call.journal.cloned())
     }
 
-    async fn settle(&mut self, table: &mut ResourceTable) -> wasmtime::Result<()> {
+    async fn settle(&mut self, table: &mut ResourceTable, may_wait: bool) -> wasmtime::Result<Option<Timestamp>> {
         match &mut self.session {
-            Some(session) => session.settle(table).await,
-            None => Ok(()),
+            Some(session) => session.settle(table, may_wait).await,
+            None => Ok(None),
         }
     }
 

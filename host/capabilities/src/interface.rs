@@ -44,12 +44,17 @@ pub trait Interface: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Carries out what the guest of a durable call waits for.
+    /// Carries out what the guest of a durable call waits for. If a part of it must wait, returns the time until which. The
+    /// rest is carried out in the next call, which comes after that time, or without `may_wait`.
     ///
     /// # Errors
     /// The run cannot continue.
-    fn settle(&mut self, _table: &mut ResourceTable) -> impl Future<Output = wasmtime::Result<()>> + Send {
-        std::future::ready(Ok(()))
+    fn settle(
+        &mut self,
+        _table: &mut ResourceTable,
+        _may_wait: bool,
+    ) -> impl Future<Output = wasmtime::Result<Option<Timestamp>>> + Send {
+        std::future::ready(Ok(None))
     }
 
     /// Reports what the call left undone. The call has ended, and no later run continues it.

@@ -9,7 +9,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use domain::journal::{Entry, JournalBounds, Record, ValueChange};
+use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
 use domain::{Digest, Timestamp};
 
 use crate::stop::size;
@@ -104,6 +104,8 @@ pub(crate) enum Effect {
     Done(Arc<str>),
     /// It began, as the entry of this number, and may have happened.
     InDoubt(u32),
+    /// The server refused it for now. Its first entry has this number.
+    Refused(u32, RefusedForNow),
 }
 
 impl Journal {
@@ -157,14 +159,33 @@ impl Journal {
         let Some(entry) = self.come_to(call)? else { return Ok(None) };
         match entry.record {
             Record::Result(text) => Ok(Some(text)),
-            Record::Begun(_) => Err(self.state().diverged("it asks for something else at", entry.number)),
+            Record::Begun(_) | Record::Refused(_) => {
+                Err(self.state().diverged("it asks for something else at", entry.number))
+            }
         }
     }
 
-    /// The result of a call that only the first run makes, before all others.
-    pub(crate) fn recorded_first(&self, call: &HostCall) -> Option<Arc<str>> {
-        let is_first = self.state().next().is_some_and(|entry| entry.digest == call.0);
-        if is_first { self.recorded(call).ok().flatten() } else { None }
+    /// The result of a call that not every run makes here.
+    pub(crate) fn recorded_here(&self, call: &HostCall) -> Option<Arc<str>> {
+        let is_next = self.state().next().is_some_and(|entry| entry.digest == call.0);
+        if is_next { self.recorded(call).ok().flatten() } else { None }
+    }
+
+    /// Whether the guest learns, at its check of this number, that its call should stop. A later run learns it at the same
+    /// check, and not again.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`]
+    pub fn stops_at(&self, check: u64, is_requested: bool) -> Result<bool, JournalError> {
+        let call = HostCall::new("toolgate:plugin/host.stop-requested", &[&check.to_be_bytes()]);
+        if self.recorded_here(&call).is_some() {
+            return Ok(true);
+        }
+        let stops = is_requested && !self.repeats();
+        if stops {
+            self.record(&call, "true".into())?;
+        }
+        Ok(stops)
     }
 
     /// Records the result of a call, to be written later.
@@ -194,15 +215,33 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Diverged`]
     pub(crate) fn effect(&self, call: &HostCall) -> Result<Option<Effect>, JournalError> {
-        let Some(entry) = self.come_to(call)? else { return Ok(None) };
-        match entry.record {
-            // It was refused before it began.
-            Record::Result(result) => Ok(Some(Effect::Done(result))),
-            Record::Begun(_) => Ok(Some(match self.recorded(call)? {
-                Some(result) => Effect::Done(result),
-                None => Effect::InDoubt(entry.number),
-            })),
-        }
+        let Some(first) = self.come_to(call)? else { return Ok(None) };
+        let last = match first.record {
+            Record::Begun(_) => self.come_to(call)?.map(|entry| (entry.number, entry.record)),
+            // It was not begun: it changes nothing, or the host did not send it.
+            record @ (Record::Result(_) | Record::Refused(_)) => Some((first.number, record)),
+        };
+        Ok(Some(match last {
+            Some((_, Record::Result(result))) => Effect::Done(result),
+            Some((_, Record::Refused(refused))) => Effect::Refused(first.number, refused),
+            Some((number, Record::Begun(_))) => {
+                return Err(self.state().diverged("it asks for something else at", number));
+            }
+            None => Effect::InDoubt(first.number),
+        }))
+    }
+
+    /// Records that the server refused an effect for now, to be written later.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`]
+    pub(crate) fn refuse(&self, call: &HostCall, refused: RefusedForNow) -> Result<(), JournalError> {
+        self.add(call, Record::Refused(refused))
+    }
+
+    /// The time of a new entry.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.time.now()
     }
 
     /// Begins an effect. It is on disk when this returns. `name` is for people.

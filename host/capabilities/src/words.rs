@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
     use crate::host_pattern::HostPattern;
-    use crate::http::{Method, Target};
+    use crate::http::{MaxWait, Method, Target};
     use crate::secrets::SecretPlace;
 
     fn check<T: TryFrom<String, Error = InvalidWord> + fmt::Display>(good: &[&str], bad: &[&str]) {
@@ -160,6 +160,29 @@ mod tests {
     #[test]
     fn methods_are_upper_case_and_make_no_tunnel() {
         check::<Method>(&["GET", "PATCH", "M-SEARCH"], &["", "get", "Get", "CONNECT", "TRACE", "TRACK", "A B"]);
+    }
+
+    #[test]
+    fn longest_wait_has_a_unit_and_a_limit() {
+        check::<MaxWait>(
+            &["1s", "604800s", "15m", "168h", "7d"],
+            &[
+                "",
+                "s",
+                "0s",
+                "15",
+                "15 m",
+                "-1s",
+                "+1s",
+                "1.5h",
+                "8d",
+                "604801s",
+                "99999999999999999999d",
+                "1w",
+                "1\u{202e}m",
+            ],
+        );
+        assert_eq!(MaxWait::try_from("15m".to_owned()).map(|wait| wait.span().millis()), Ok(900_000));
     }
 
     #[test]

@@ -117,7 +117,9 @@ fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
     let role = match item.kind.0 {
         SuspensionKind::ClientExec => Role::Client,
         SuspensionKind::External => Role::Caller,
-        SuspensionKind::Approval | SuspensionKind::Elicitation | SuspensionKind::Timer => Role::Approver,
+        SuspensionKind::Approval | SuspensionKind::Elicitation | SuspensionKind::Timer | SuspensionKind::RateLimit => {
+            Role::Approver
+        }
     }
     .as_str();
     match &item.you {
@@ -169,7 +171,7 @@ fn commands(item: &Suspension) -> Vec<String> {
             std::iter::once(format!("toolgate answer {id} 'RESULT AS JSON'")).chain(by_name).collect()
         }
         // Nobody answers.
-        SuspensionKind::Timer => Vec::new(),
+        SuspensionKind::Timer | SuspensionKind::RateLimit => Vec::new(),
     }
 }
 

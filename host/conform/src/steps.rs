@@ -19,7 +19,7 @@ pub(crate) fn ended<'a>(
     let mut given = || answers.next().map(|answer| answer.as_str().map_or_else(|| answer.to_string(), str::to_owned));
     let in_time = began + Span::from_secs(1);
     let (ended_at, end) = match &request.wait {
-        StepWait::Time(at) => (began.max(*at), Some(Ok(StepEnd::Elapsed))),
+        StepWait::Time(at) | StepWait::RateLimit(at) => (began.max(*at), Some(Ok(StepEnd::Elapsed))),
         StepWait::Approval { subject, editable, .. } => {
             (in_time, given().map(|text| decided(&text, subject, editable)))
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::{Digest, Timestamp};
+use crate::{Digest, Span, Timestamp};
 
 /// An entry of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,19 @@ pub enum Record {
     /// An effect is about to begin. This text names it for people. Its result is the next entry. Without one, nobody
     /// knows whether it happened.
     Begun(Arc<str>),
+    /// The server refused the request for now. A later run sends it again.
+    Refused(RefusedForNow),
+}
+
+/// A refusal for now: the server asks to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefusedForNow {
+    /// The request is not sent again before this time.
+    pub until: Timestamp,
+    /// The time that the server asked for.
+    pub wait: Span,
+    /// Whether an earlier sending may have been carried out, so that only a request that may be repeated is sent again.
+    pub in_doubt: bool,
 }
 
 /// The size of an entry besides its text.
@@ -34,8 +47,10 @@ impl Entry {
     /// Its size, for the bounds of a journal.
     #[must_use]
     pub fn size(&self) -> usize {
-        let (Record::Result(text) | Record::Begun(text)) = &self.record;
-        ENTRY + text.len()
+        match &self.record {
+            Record::Result(text) | Record::Begun(text) => ENTRY + text.len(),
+            Record::Refused(_) => ENTRY,
+        }
     }
 }
 

@@ -98,6 +98,8 @@ pub enum StepWait {
     External { question: Question, signal: Option<SignalName>, metadata: Option<Json> },
     /// This time comes.
     Time(Timestamp),
+    /// This time comes. A server asked to send its request again after it.
+    RateLimit(Timestamp),
 }
 
 impl StepWait {
@@ -108,7 +110,7 @@ impl StepWait {
             Self::Answer(question) => of(question),
             Self::Approval { question, subject, .. } => of(question) + subject.size(),
             Self::External { question, metadata, .. } => of(question) + metadata.as_ref().map_or(0, Json::size),
-            Self::Time(_) => 0,
+            Self::Time(_) | Self::RateLimit(_) => 0,
         }
     }
 }
@@ -163,7 +165,7 @@ impl StepEnd {
     pub(crate) fn of(suspension: &Suspension, closed: &Closed) -> Option<Self> {
         let resolution = match &closed.how {
             ClosedAs::Resolved(resolution) => resolution,
-            ClosedAs::Expired if suspension.body == SuspensionBody::Timer => return Some(Self::Elapsed),
+            ClosedAs::Expired if suspension.kind().is_ended_by_time() => return Some(Self::Elapsed),
             ClosedAs::Expired => return Some(Self::Expired),
             ClosedAs::Withdrawn => return None,
         };

@@ -57,6 +57,8 @@ pub enum SuspensionBody {
     External(ExternalWait),
     /// The expiry is the end of the wait. Nobody is asked.
     Timer,
+    /// A server asked to send a request later. The expiry is the end of the wait. Nobody is asked.
+    RateLimit,
 }
 
 crate::names! {
@@ -68,6 +70,7 @@ crate::names! {
         ClientExec = "client_exec",
         Timer = "timer",
         External = "external",
+        RateLimit = "rate_limit",
     }
 }
 
@@ -81,6 +84,7 @@ impl SuspensionKind {
             Self::ClientExec => "client call",
             Self::Timer => "sleep",
             Self::External => "external wait",
+            Self::RateLimit => "rate limit",
         }
     }
 
@@ -89,16 +93,22 @@ impl SuspensionKind {
     pub const fn is_asked(self) -> bool {
         match self {
             Self::Approval | Self::Elicitation | Self::ClientExec => true,
-            Self::Timer | Self::External => false,
+            Self::Timer | Self::External | Self::RateLimit => false,
         }
     }
 
     /// Whether somebody can end the wait.
     #[must_use]
     pub const fn is_answered(self) -> bool {
+        !self.is_ended_by_time()
+    }
+
+    /// Whether the expiry is what the call waits for.
+    #[must_use]
+    pub const fn is_ended_by_time(self) -> bool {
         match self {
-            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External => true,
-            Self::Timer => false,
+            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External => false,
+            Self::Timer | Self::RateLimit => true,
         }
     }
 }
@@ -148,6 +158,7 @@ impl Suspension {
             SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
             SuspensionBody::External(_) => SuspensionKind::External,
             SuspensionBody::Timer => SuspensionKind::Timer,
+            SuspensionBody::RateLimit => SuspensionKind::RateLimit,
         }
     }
 
@@ -159,7 +170,8 @@ impl Suspension {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
-            | SuspensionBody::Timer => None,
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
         }
     }
 
@@ -171,7 +183,8 @@ impl Suspension {
             SuspensionBody::Approval(_)
             | SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
-            | SuspensionBody::Timer => None,
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
         }
     }
 
@@ -181,7 +194,8 @@ impl Suspension {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
-            | SuspensionBody::Timer => None,
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
         }
     }
 
@@ -204,7 +218,7 @@ impl Suspension {
             SuspensionBody::Approval(approval) => Some(&approval.asked),
             SuspensionBody::Elicitation(question) => Some(&question.asked),
             SuspensionBody::External(wait) => Some(&wait.about),
-            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => None,
         }
     }
 
@@ -212,7 +226,7 @@ impl Suspension {
     #[must_use]
     pub const fn data_schema(&self) -> Option<&Json> {
         match &self.body {
-            SuspensionBody::Approval(_) | SuspensionBody::Timer => None,
+            SuspensionBody::Approval(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => None,
             SuspensionBody::Elicitation(question) => question.data_schema.as_ref(),
             SuspensionBody::ClientExec(work) => work.result_schema.as_ref(),
             SuspensionBody::External(wait) => wait.result_schema.as_ref(),
@@ -235,7 +249,10 @@ impl Suspension {
                 ApprovalExpiry::Approve => OnExpiry::Approve,
             },
             SuspensionBody::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
-            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => OnExpiry::Error,
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => OnExpiry::Error,
         }
     }
 
@@ -269,7 +286,7 @@ impl Suspension {
             SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
             SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
             SuspensionBody::External(_) => vec![Decision::Result],
-            SuspensionBody::Timer => Vec::new(),
+            SuspensionBody::Timer | SuspensionBody::RateLimit => Vec::new(),
             SuspensionBody::Elicitation(Elicitation { choices: None, .. }) => vec![Decision::Answer(ANSWER.into())],
             SuspensionBody::Elicitation(Elicitation { choices: Some(choices), .. }) => {
                 choices.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
@@ -329,7 +346,10 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at,
             SuspensionBody::Elicitation(question) => question.escalated_at,
-            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => None,
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
         }
     }
 
@@ -337,7 +357,10 @@ impl Suspension {
         match &mut self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at = Some(at),
             SuspensionBody::Elicitation(question) => question.escalated_at = Some(at),
-            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => {}
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => {}
         }
     }
 
@@ -364,7 +387,8 @@ impl Suspension {
             SuspensionBody::Approval(_)
             | SuspensionBody::Elicitation(_)
             | SuspensionBody::External(_)
-            | SuspensionBody::Timer => None,
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
         }
     }
 

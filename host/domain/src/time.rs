@@ -9,7 +9,7 @@ use ::time::OffsetDateTime;
 pub struct Timestamp(u64);
 
 /// A duration in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
 impl Timestamp {

@@ -93,6 +93,8 @@ pub(crate) struct Replay {
     sink: Arc<dyn Sink>,
     /// The guest knows that it should stop.
     is_stopping: bool,
+    /// How often the guest could have learned that it should stop.
+    stop_checks: u64,
     /// The timers that the guest holds, by the number of their pollable: nanoseconds of the virtual clock.
     timers: BTreeMap<u32, u64>,
 }
@@ -118,6 +120,7 @@ impl Replay {
             log,
             sink,
             is_stopping: false,
+            stop_checks: 0,
             timers: BTreeMap::new(),
         };
         replay.log.mute(replay.repeats());
@@ -133,11 +136,20 @@ impl Replay {
         self.journal.as_ref()
     }
 
-    /// Whether the guest sees that its call should stop. A run that repeats an earlier one must see the same as that one.
-    /// From then on the call waits no more, so no later run repeats this one.
-    pub(crate) fn stop_requested(&mut self, requested: bool) -> bool {
-        self.is_stopping |= requested && !self.repeats();
-        self.is_stopping
+    /// Whether the guest sees that its call should stop. From then on the call waits no more. The journal has the point at
+    /// which the guest sees it first, so that a run after a kill sees the same.
+    ///
+    /// # Errors
+    /// [`Interrupted`] if the journal is full.
+    pub(crate) fn stop_requested(&mut self, requested: bool) -> Result<bool, Interrupted> {
+        if !self.is_stopping {
+            self.stop_checks += 1;
+            self.is_stopping = match &self.journal {
+                Some(journal) => journal.stops_at(self.stop_checks, requested)?,
+                None => requested && !self.repeats(),
+            };
+        }
+        Ok(self.is_stopping)
     }
 
     /// Waits for a person or an external system, and returns the answer.
@@ -190,10 +202,12 @@ impl Replay {
         wait: impl FnOnce(&Self) -> Result<StepWait, Interrupted>,
     ) -> Result<Option<StepEnd>, Interrupted> {
         let Some(step) = self.steps.get(self.passed) else {
+            let requested = self.sink.stop_requested();
+            let stops = self.stop_requested(requested)?;
             if let Some(journal) = &self.journal {
                 journal.is_passed()?;
             }
-            if self.is_stopping || self.sink.stop_requested() {
+            if stops {
                 return Ok(None);
             }
             if self.passed >= MAX_STEPS {
@@ -217,6 +231,16 @@ impl Replay {
     /// The error of a run that does something else than the one before it.
     fn diverged(&self, what: &str, step: usize) -> Interrupted {
         Interrupted::Diverged(format!("{what} step {step} of {}", self.steps.len()))
+    }
+
+    /// Waits until the time that servers asked for, unless the call is being stopped.
+    fn wait_for_servers(&mut self, until: Timestamp) -> Result<(), Interrupted> {
+        let digest = Digest::of_parts(&[b"wasi:http rate limit", &until.millis().to_be_bytes()]);
+        let ended = self.pass(digest, |_| Ok(StepWait::RateLimit(until)))?;
+        if ended.is_some_and(|end| end != StepEnd::Elapsed) {
+            return Err(self.diverged("it waits for a server at", self.passed));
+        }
+        Ok(())
     }
 
     /// Waits until a time of the virtual clock, in nanoseconds. The instance stays for a short time. A run that repeats an

@@ -139,11 +139,11 @@ impl Guest {
     }
 
     /// Whether the call should stop. Once true, it stays true.
-    pub(crate) fn stop_requested(&mut self) -> bool {
+    pub(crate) fn stop_requested(&mut self) -> wasmtime::Result<bool> {
         let requested = self.watch.left() < self.last_part || self.sink.stop_requested();
         match &mut self.replay {
-            None => requested,
-            Some(replay) => replay.stop_requested(requested),
+            None => Ok(requested),
+            Some(replay) => Ok(replay.stop_requested(requested)?),
         }
     }
 

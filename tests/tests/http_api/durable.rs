@@ -63,9 +63,14 @@ fn durable_call_survives_a_kill_at_each_of_its_waits() {
 
 /// A host with the plugin that carries out programs.
 fn programs(server: &Server) -> Host {
+    programs_with(server, "")
+}
+
+/// The same with more keys of the grant.
+fn programs_with(server: &Server, keys: &str) -> Host {
     let grants = format!(
         "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.program.grants.config]\nregion = \"eu\"\n\
-         [[plugin.program.grants.http]]\nurl = \"{}\"\nmethods = [\"GET\", \"POST\"]\nprivate = true",
+         [[plugin.program.grants.http]]\nurl = \"{}\"\nmethods = [\"GET\", \"POST\"]\nprivate = true\n{keys}",
         server.url("/")
     );
     Setup::default().component("program", illegal("program")).tables(&grants).start()
@@ -94,6 +99,32 @@ fn durable_call_repeats_no_write_and_no_request_after_a_kill() {
     assert_eq!(bodies, [("POST".to_owned(), "x".to_owned()), ("POST".to_owned(), "y".to_owned())]);
     let keys: std::collections::BTreeSet<_> = server.requests().into_iter().map(|request| request.key).collect();
     assert_eq!(keys.len(), 2, "{keys:?}");
+}
+
+#[test]
+fn call_waits_for_a_server_across_a_kill() {
+    let server = Server::start();
+    server.refuse([(429, "2")]);
+    let mut host = programs_with(&server, "retry = { at_most = \"15m\" }");
+    let mut events = host.admin.events("/v1/events?after=now");
+    let send = json!({"do": "send", "method": "POST", "url": server.url("/add"), "body": "x"});
+    let call = json!({"id": "p", "tool": "run", "arguments": {"program": [send]}});
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
+    let limited =
+        events.until(|event| event.name == "call.suspended" && event.data["kind"] == "rate_limit").pop().unwrap();
+    assert_eq!(limited.data["turn"], turn["turn"], "{:#}", limited.data);
+    let listed = host.approver.get("/v1/pending").ok(200);
+    assert_eq!(listed["suspensions"], json!([]), "people do not see it");
+    host.restart();
+    let settled = host.agent.settled(&turn);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
+    let expected = json!([{"status": 200, "text": "x: 1"}]);
+    assert_eq!(settled["calls"][0]["content"]["result"], expected, "{settled:#}");
+    let keys: Vec<_> = server.requests().into_iter().map(|request| request.key).collect();
+    assert_eq!((keys.len(), &keys[0]), (2, &keys[1]), "the key is the same");
+    let log = host.agent.get("/v1/conversations/c/calls/p/log").ok(200);
+    let line = log["runs"][0]["lines"][0]["message"].as_str().unwrap();
+    assert!(line.contains("/add was answered 429; it is sent again after 2 s"), "{log:#}");
 }
 
 /// A turn with one rollout, which waits for the environment.

@@ -1,7 +1,7 @@
 //! A place where a durable call runs: a store in a folder, which is opened again after each kill.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use async_trait::async_trait;
@@ -60,12 +60,18 @@ pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) log: Vec<String>,
     pub(crate) repeated: Vec<String>,
+    /// The waits for servers.
+    pub(crate) limits: usize,
 }
 
 pub(crate) struct Place {
     folder: tempfile::TempDir,
     plugin: PluginName,
     rule: HttpRule,
+    /// The longest time that the call waits for a server.
+    pub(crate) retry: Option<Span>,
+    /// In the first run, the guest sees at its check of this number that it should stop, and in later runs never.
+    pub(crate) stops_at: Option<u32>,
     pub(crate) bounds: JournalBounds,
     /// Whether the plugin has the secret `token`. Each run has another value of it.
     pub(crate) has_secret: bool,
@@ -85,6 +91,8 @@ impl Place {
             folder: tempfile::tempdir().unwrap(),
             plugin: PluginName::new(&plugin).unwrap(),
             rule: HttpRule { idempotent, ..rule },
+            retry: None,
+            stops_at: None,
             bounds: JournalBounds::default(),
             has_secret: false,
             writes: Arc::default(),
@@ -100,6 +108,7 @@ impl Place {
     /// Runs a call to its end. The first kill is in the first run, and so on.
     pub(crate) fn call(&mut self, program: &Value, kills: &[(usize, Death)]) -> Ended {
         let (mut steps, mut repeated, mut kills, mut run) = (Vec::new(), Vec::new(), kills.iter().copied(), 0);
+        let mut limits = 0;
         self.writes = Arc::default();
         loop {
             run += 1;
@@ -116,11 +125,12 @@ impl Place {
                 writes: self.writes.clone(),
                 supersedes: self.supersedes.take(),
             });
-            let heard = Arc::<Heard>::default();
+            let stops_at = self.stops_at.filter(|_| run == 1);
+            let heard = Arc::new(Heard { stops_at, ..Heard::default() });
             let job = self.job(program, &steps, journal, writer.clone(), run);
             // A program can have the largest body.
-            let limits = Limits { arguments: 2 << 20, ..Limits::default() };
-            let end = RUNTIME.block_on(PLUGIN.run(&job, &limits, heard.clone()));
+            let bounds = Limits { arguments: 2 << 20, ..Limits::default() };
+            let end = RUNTIME.block_on(PLUGIN.run(&job, &bounds, heard.clone()));
             let is_dead = *writer.is_dead.lock().unwrap();
             drop((job, writer, store));
             self.close();
@@ -129,11 +139,12 @@ impl Place {
             }
             match end.ended {
                 RunEnd::Outcome(outcome) => {
-                    return Ended { outcome, log: heard.0.lock().unwrap().clone(), repeated };
+                    return Ended { outcome, log: heard.lines.lock().unwrap().clone(), repeated, limits };
                 }
                 RunEnd::Waits(request) => {
+                    limits += usize::from(matches!(request.wait, StepWait::RateLimit(_)));
                     let end = match request.wait {
-                        StepWait::Time(_) => StepEnd::Elapsed,
+                        StepWait::Time(_) | StepWait::RateLimit(_) => StepEnd::Elapsed,
                         _ => StepEnd::Answered(Json::unchecked(r#""yes""#)),
                     };
                     let ended_at = STARTED_AT + Span::from_secs(3_600 * (steps.len() as u64 + 1));
@@ -183,7 +194,7 @@ impl Place {
         let config = [("region".to_owned(), format!("eu-{}", run - 1))];
         let grants = Grants {
             keyvalue: Some(KeyValueQuota::default()),
-            http: vec![self.rule.clone()],
+            http: vec![HttpRule { retry: self.retry, ..self.rule.clone() }],
             config: Some(config.into()),
             secrets: self.has_secret.then(|| secret(run)).into_iter().collect(),
             ..Grants::default()
@@ -270,15 +281,24 @@ impl JournalWriter for Writer {
     }
 }
 
-/// The log of a run.
+/// The log of a run, and when it asks the guest to stop.
 #[derive(Default)]
-struct Heard(Mutex<Vec<String>>);
+struct Heard {
+    lines: Mutex<Vec<String>>,
+    stops_at: Option<u32>,
+    checks: AtomicU32,
+}
 
 impl Sink for Heard {
+    fn stop_requested(&self) -> bool {
+        let checks = 1 + self.checks.fetch_add(1, Ordering::Relaxed);
+        self.stops_at.is_some_and(|at| at <= checks)
+    }
+
     fn progress(&self, _: Update) {}
 
     fn log(&self, level: Level, line: &str) {
-        self.0.lock().unwrap().push(format!("{}: {line}", level.as_str()));
+        self.lines.lock().unwrap().push(format!("{}: {line}", level.as_str()));
     }
 }
 

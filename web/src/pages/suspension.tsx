@@ -17,12 +17,14 @@ const TITLES: Record<string, string> = {
   client_exec: "Client call",
   timer: "Sleep",
   external: "External wait",
+  rate_limit: "Rate limit",
 };
 
 /** The reason for a wait where no person answers. */
 const OTHERS: Record<string, string> = {
   timer: "The call sleeps.",
   external: "An external system sends the result.",
+  rate_limit: "A server has asked to send a request later.",
 };
 
 export function Suspension({ id }: { id: string }) {

@@ -159,7 +159,10 @@ const KINDS: Record<string, string> = {
   client_exec: "Client call",
   timer: "Sleep",
   external: "External wait",
+  rate_limit: "Rate limit",
 };
+
+const ASKS_NOBODY = new Set(["timer", "external", "rate_limit"]);
 
 /** The kinds that a person can answer. */
 export const isAnswerable = (kind: string) => kind === "approval" || kind === "elicitation";
@@ -171,7 +174,7 @@ function Waited({ wait }: { wait: Wait }) {
       <p className="call-line">
         <strong>{KINDS[wait.kind] ?? wait.kind}</strong>
         {wait.step !== undefined && ` (step ${wait.step})`} {wait.signal && `(signal ${wait.signal}) `}
-        {wait.kind === "timer" || wait.kind === "external" ? "since" : "asked"} <When at={wait.openedAt} />
+        {ASKS_NOBODY.has(wait.kind) ? "since" : "asked"} <When at={wait.openedAt} />
         {!end && (
           <>
             , until <When at={wait.expiresAt} />.{" "}

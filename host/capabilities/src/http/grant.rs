@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::address::{is_public, may_reach, why_unreachable};
-use super::{HttpRule, Method, Reach, Target};
+use super::{HttpRule, MaxWait, Method, Reach, Target};
 use crate::host_pattern::narrower;
 use crate::request::{GrantRequest, InvalidGrant, listing, string, strings};
 
@@ -40,6 +40,19 @@ pub struct HttpTable {
     /// Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idempotent: bool,
+    /// Whether a durable call waits when the server answers 429, or 503 to a request that may be repeated. The host sends
+    /// the request again after the time in `Retry-After`. Default: the tool gets the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+}
+
+/// How long a durable call waits for a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// The maximum sum of the waits for one request: a number with `s`, `m`, `h` or `d`, from `1s` to `7d`. If the server
+    /// asks for more, the tool gets its last answer.
+    pub at_most: MaxWait,
 }
 
 impl RequestedHttp {
@@ -59,7 +72,7 @@ impl HttpTable {
     #[must_use]
     pub fn of(url: Target, methods: BTreeSet<Method>) -> Self {
         let private = url.rule(&methods, Reach::Public).needed_reach() == Some(Reach::Private);
-        Self { url, methods, private, idempotent: false }
+        Self { url, methods, private, idempotent: false, retry: None }
     }
 
     /// Why it would allow no request. `None` if it allows some.
@@ -73,7 +86,8 @@ impl HttpTable {
     #[must_use]
     pub fn rule(&self) -> HttpRule {
         let reach = if self.private { Reach::Private } else { Reach::Public };
-        HttpRule { idempotent: self.idempotent, ..self.url.rule(&self.methods, reach) }
+        let retry = self.retry.as_ref().map(|retry| retry.at_most.span());
+        HttpRule { idempotent: self.idempotent, retry, ..self.url.rule(&self.methods, reach) }
     }
 }
 
@@ -141,7 +155,8 @@ impl GrantRequest for RequestedHttp {
         let rule = self.rule();
         rule.methods.iter().all(|method| {
             let one = HttpRule { methods: [method.clone()].into(), ..rule.clone() };
-            let covers = |both: HttpRule| HttpRule { reach: Reach::Public, idempotent: false, ..both } == one;
+            let covers =
+                |both: HttpRule| HttpRule { reach: Reach::Public, idempotent: false, retry: None, ..both } == one;
             granted.iter().any(|granted| intersection(granted, &one).is_some_and(covers))
         })
     }
@@ -150,7 +165,10 @@ impl GrantRequest for RequestedHttp {
         let text = |rule: &HttpRule| {
             let reach = if rule.reach == Reach::Private { ", private addresses too" } else { "" };
             let again = if rule.idempotent { ", sent again after a kill" } else { "" };
-            format!("http: {rule}{reach}{again}")
+            let waits = rule.retry.map_or_else(String::new, |most| {
+                format!(", waits up to {} s before a request is sent again", most.millis() / 1000)
+            });
+            format!("http: {rule}{reach}{again}{waits}")
         };
         granted.iter().map(|rule| (vec![rule.clone()], text(rule))).collect()
     }
@@ -191,8 +209,8 @@ fn intersection(granted: &HttpRule, requested: &HttpRule) -> Option<HttpRule> {
     }
     let path = narrower(&granted.path, &requested.path, is_below)?;
     let host = granted.host.intersection(&requested.host)?;
-    let HttpRule { scheme, port, reach, idempotent, .. } = *granted;
-    Some(HttpRule { scheme, host, port, path, methods, reach, idempotent })
+    let HttpRule { scheme, port, reach, idempotent, retry, .. } = *granted;
+    Some(HttpRule { scheme, host, port, path, methods, reach, idempotent, retry })
 }
 
 /// Whether every path below the first is below the second. Segments match only as a whole.

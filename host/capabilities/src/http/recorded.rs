@@ -5,11 +5,14 @@
 //!
 //! A request that may change something is begun on disk before its first byte is sent. If a kill comes before its result
 //! is on disk, nobody knows whether it was carried out: see [`Journal`].
+//!
+//! If the server refuses a request for now, the request stays here until the call has waited (`retry.rs`).
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use domain::Timestamp;
 use futures::FutureExt as _;
 use http::Request;
 use http::request::Parts;
@@ -22,6 +25,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::AuthorLog;
 use super::answer::WithoutTrailers;
+use super::retry::Refusals;
 use crate::journal::Journal;
 use crate::stop::{Stop, excerpt, size};
 use crate::usage::{Charge, HostMemory};
@@ -52,11 +56,24 @@ pub(super) struct Recorder {
     handed_over: Option<Waiting>,
     /// The others, each with the number of its future, in the order in which the guest handed them over.
     waiting: Vec<(u32, Waiting)>,
+    /// Those that the server refused for now, with the numbers of their futures, and the time until which the call waits for
+    /// all of them.
+    refused: Vec<(u32, Complete)>,
+    until: Option<Timestamp>,
 }
 
 impl Recorder {
     pub(super) fn new(journal: Journal, memory: HostMemory, log: Arc<dyn AuthorLog>) -> Self {
-        Self { journal, memory, log, held: Arc::default(), handed_over: None, waiting: Vec::new() }
+        Self {
+            journal,
+            memory,
+            log,
+            held: Arc::default(),
+            handed_over: None,
+            waiting: Vec::new(),
+            refused: Vec::new(),
+            until: None,
+        }
     }
 
     pub(super) fn hand_over(&mut self, request: Request<WasiBody>, options: RequestOptions) {
@@ -79,13 +96,37 @@ impl Recorder {
         *stream = Box::new(Gathering { inner, bytes: Vec::new(), charge: Some(charge), held });
     }
 
-    /// The next request whose body is complete and whose future the guest still holds.
-    pub(super) fn next(&mut self, table: &ResourceTable) -> Option<(Resource<HostFutureIncomingResponse>, Complete)> {
+    /// Keeps a request that is sent again after this time.
+    pub(super) fn put_off(
+        &mut self,
+        future: &Resource<HostFutureIncomingResponse>,
+        request: Complete,
+        until: Timestamp,
+    ) {
+        self.refused.push((future.rep(), request));
+        self.until = self.until.max(Some(until));
+    }
+
+    /// The time until which the call waits for the servers, once no other request can be sent.
+    pub(super) fn waits_until(&self) -> Option<Timestamp> {
+        self.until
+    }
+
+    /// The requests that were put off. Their wait is over.
+    pub(super) fn take_put_off(&mut self) -> Vec<(Resource<HostFutureIncomingResponse>, Complete)> {
+        self.until = None;
+        std::mem::take(&mut self.refused).into_iter().map(|(future, request)| (held(future), request)).collect()
+    }
+
+    /// The next request whose body is complete and whose future the guest still holds, or the error of its body.
+    pub(super) fn next(&mut self, table: &ResourceTable) -> Option<Next> {
         self.keep(|future| table.get(&held(future)).is_ok());
         let mut requests = self.waiting.iter_mut().enumerate();
         let (at, body) = requests.find_map(|(at, (_, request))| Some((at, (&mut request.body).now_or_never()?)))?;
         let (future, Waiting { parts, options, .. }) = self.waiting.remove(at);
-        Some((held(future), Complete { parts, options, body: body.map(Collected::to_bytes) }))
+        let complete =
+            |body: Collected<Bytes>| Complete { parts, options, body: body.to_bytes(), refusals: Refusals::default() };
+        Some((held(future), body.map(complete)))
     }
 
     /// Reports the requests that are not sent, because the call ends without waiting for their answers.
@@ -121,8 +162,11 @@ fn held(future: u32) -> Resource<HostFutureIncomingResponse> {
 pub(super) struct Complete {
     pub(super) parts: Parts,
     pub(super) options: RequestOptions,
-    pub(super) body: Result<Bytes, Error>,
+    pub(super) body: Bytes,
+    pub(super) refusals: Refusals,
 }
+
+type Next = (Resource<HostFutureIncomingResponse>, Result<Complete, Error>);
 
 /// The stream of a body. It takes everything at once, and passes it on when the guest drops it.
 struct Gathering {

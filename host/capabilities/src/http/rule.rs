@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use domain::Span;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
@@ -23,6 +24,8 @@ pub struct HttpRule {
     pub reach: Reach,
     /// Whether the server carries out a request once, even if it gets it again with the same `Idempotency-Key`.
     pub idempotent: bool,
+    /// The longest time that a durable call waits for the server before a request is sent again. `None`: it is not.
+    pub retry: Option<Span>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +101,7 @@ impl HttpRule {
             methods,
             reach,
             idempotent: false,
+            retry: None,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Limits, PluginName};
+use domain::{Limits, PluginName, Span, Timestamp};
 use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
 use tokio::sync::Semaphore;
@@ -132,8 +132,12 @@ impl Session {
     }
 
     /// Carries out the requests of a durable call.
-    pub(super) async fn settle(&mut self, table: &mut ResourceTable) -> wasmtime::Result<()> {
-        self.requests.settle(table).await
+    pub(super) async fn settle(
+        &mut self,
+        table: &mut ResourceTable,
+        may_wait: bool,
+    ) -> wasmtime::Result<Option<Timestamp>> {
+        self.requests.settle(table, may_wait).await
     }
 
     /// Reports the requests of a durable call that were not sent.
@@ -153,7 +157,7 @@ impl Session {
 pub(super) struct Requests {
     open: Option<Open>,
     left: u32,
-    log: Arc<dyn AuthorLog>,
+    pub(super) log: Arc<dyn AuthorLog>,
     pub(super) memory: HostMemory,
     /// Of a durable call.
     pub(super) recorder: Option<Recorder>,
@@ -219,9 +223,19 @@ impl Requests {
 
     /// Whether the operator says that the server carries out a repeated request only once.
     pub(super) fn may_repeat(&self, parts: &http::request::Parts) -> bool {
-        let (Some(open), Ok(url)) = (&self.open, normal(&parts.uri)) else { return false };
-        let mut rules = (*open.rules).as_ref().iter();
-        rules.any(|rule| rule.idempotent && rule.allows(parts.method.as_str(), &url).is_ok())
+        self.allowing(parts).iter().any(|rule| rule.idempotent)
+    }
+
+    /// The longest time that the host waits for a server before it sends this request again. `None`: it does not.
+    pub(super) fn max_wait(&self, parts: &http::request::Parts) -> Option<Span> {
+        self.allowing(parts).iter().filter_map(|rule| rule.retry).max()
+    }
+
+    /// The rules that allow a request.
+    fn allowing(&self, parts: &http::request::Parts) -> Vec<&HttpRule> {
+        let (Some(open), Ok(url)) = (&self.open, normal(&parts.uri)) else { return Vec::new() };
+        let rules = (*open.rules).as_ref().iter();
+        rules.filter(|rule| rule.allows(parts.method.as_str(), &url).is_ok()).collect()
     }
 
     /// Checks a request as far as possible without network access. `number` is the number of the request of a durable call.

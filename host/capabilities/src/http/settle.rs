@@ -1,93 +1,197 @@
 //! Carries out the requests of a durable call, each in one run only. Later runs get the recorded answers.
 
 use bytes::Bytes;
+use domain::Timestamp;
+use domain::journal::RefusedForNow;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::recorded::{Complete, name};
+use super::recorded::{Complete, Recorder, name};
 use super::session::{Requests, is_safe};
 use super::whole::Whole;
-use crate::journal::{Effect, HostCall, JournalError};
+use crate::journal::{Effect, HostCall, Journal, JournalError};
 use crate::stop::Stop;
 
+/// The result of a request for the guest.
+type Answer = Result<Response<WasiBody>, Error>;
+
+/// The end of one sending of a request.
+enum Sent {
+    Answered(Answer),
+    /// The server refused it for now. It is sent again after this time.
+    Refused(Complete, Timestamp),
+}
+
 impl Requests {
-    /// Carries out what the guest has finished, so that the guest finds the answers.
-    pub(super) async fn settle(&mut self, table: &mut ResourceTable) -> wasmtime::Result<()> {
-        while let Some((future, request)) = self.recorder.as_mut().and_then(|recorder| recorder.next(table)) {
-            let answer = self.carry_out(request).await?;
-            let worker = wasmtime_wasi::runtime::spawn(async {});
-            *table.get_mut(&future)? = HostFutureIncomingResponse::Ready(answer.map(|answer| (answer, worker)));
+    /// Carries out what the guest has finished, so that the guest finds the answers. If servers refused requests for now,
+    /// returns the time until which the call waits. `may_wait`: the call can wait.
+    pub(super) async fn settle(
+        &mut self,
+        table: &mut ResourceTable,
+        may_wait: bool,
+    ) -> wasmtime::Result<Option<Timestamp>> {
+        let put_off = self.recorder.as_mut().map(Recorder::take_put_off).unwrap_or_default();
+        for (future, request) in put_off {
+            let sent = self.carry_out(request, may_wait).await?;
+            self.pass_on(sent, &future, table)?;
         }
-        Ok(())
+        while let Some((future, request)) = self.recorder.as_mut().and_then(|recorder| recorder.next(table)) {
+            let sent = match request {
+                Ok(request) => self.carry_out(request, may_wait).await?,
+                Err(error) => Sent::Answered(Err(error)),
+            };
+            self.pass_on(sent, &future, table)?;
+        }
+        Ok(self.recorder.as_ref().and_then(Recorder::waits_until))
     }
 
-    /// The answer to a request: from the journal, or from the server.
-    async fn carry_out(&mut self, request: Complete) -> wasmtime::Result<Result<Response<WasiBody>, Error>> {
+    /// Gives the guest the answer, or keeps the request until the call has waited.
+    fn pass_on(
+        &mut self,
+        sent: Sent,
+        future: &Resource<HostFutureIncomingResponse>,
+        table: &mut ResourceTable,
+    ) -> wasmtime::Result<()> {
+        match (sent, &mut self.recorder) {
+            (Sent::Answered(answer), _) => {
+                let worker = wasmtime_wasi::runtime::spawn(async {});
+                *table.get_mut(future)? = HostFutureIncomingResponse::Ready(answer.map(|answer| (answer, worker)));
+                Ok(())
+            }
+            (Sent::Refused(request, until), Some(recorder)) => {
+                recorder.put_off(future, request, until);
+                Ok(())
+            }
+            (Sent::Refused(..), None) => Err(not_recorded().into()),
+        }
+    }
+
+    /// The end of a request: from the journal, or from the server.
+    async fn carry_out(&mut self, mut request: Complete, may_wait: bool) -> wasmtime::Result<Sent> {
         let Some(journal) = self.recorder.as_ref().map(|recorder| recorder.journal.clone()) else {
-            return Err(Stop::Fault("a request is not recorded".to_owned()).into());
+            return Err(not_recorded().into());
         };
-        let Complete { parts, options, body } = request;
-        let body = match body {
-            Ok(body) => body,
-            Err(error) => return Ok(Err(error)),
+        let call = call(&request.parts, &request.body);
+        let named = name(&request.parts);
+        let in_doubt = |number| {
+            JournalError::InDoubt(format!(
+                "{named} was begun by a run that was interrupted, and nobody knows whether it was carried out (entry {number} of \
+                 the journal)"
+            ))
         };
-        let call = call(&parts, &body);
-        let is_safe = is_safe(&parts.method);
-        let request = |parts: Parts, body: Bytes| {
-            Request::from_parts(parts, Full::from(body).map_err(Error::from).boxed_unsync())
-        };
-        let recorded = if is_safe { journal.recorded(&call)?.map(Effect::Done) } else { journal.effect(&call)? };
-        let (number, begun) = match recorded {
+        let (number, begun) = match journal.effect(&call)? {
             Some(Effect::Done(text)) => {
                 self.skip();
-                return Whole::read(&text)?.response(&self.memory);
+                return Ok(Sent::Answered(Whole::read(&text)?.response(&self.memory)?));
             }
-            Some(Effect::InDoubt(number)) if !self.may_repeat(&parts) => {
-                let name = name(&parts);
-                return Err(JournalError::InDoubt(format!(
-                    "{name} was begun by a run that was interrupted, and nobody knows whether it was carried out (entry {number} \
-                     of the journal)"
-                ))
-                .into());
+            Some(Effect::Refused(number, refused)) => {
+                self.skip();
+                request.refusals.add(number, refused);
+                return Ok(Sent::Refused(request, refused.until));
             }
+            Some(Effect::InDoubt(number)) if !self.may_repeat(&request.parts) => return Err(in_doubt(number).into()),
             Some(Effect::InDoubt(number)) => (number, true),
             None => (journal.length(), false),
         };
-        let named = name(&parts);
-        let failed = |error: Error| {
-            if begun {
-                // An earlier run may have carried it out, so the guest must not read that it was not sent.
-                return Err(JournalError::Fault(format!("{named} could not be sent again: {error}")));
-            }
-            Ok(Whole::failed(error))
-        };
-        let whole = match self.admit(request(parts, body), options, Some(number)) {
-            Err(error) => failed(error)?,
-            Ok(exchange) => {
-                if !is_safe && !begun {
-                    journal.begin(&call, &named).await?;
-                }
-                let (answer, task) = exchange.start();
-                match answer.response(task).await {
-                    Ok(response) => Whole::of(response, &self.memory, journal.room()).await?,
-                    Err(error) => failed(error)?,
+        let number = request.refusals.number.unwrap_or(number);
+        if request.refusals.in_doubt && !self.may_repeat(&request.parts) {
+            return Err(in_doubt(number).into());
+        }
+        let whole = if !request.refusals.is_empty() && !may_wait {
+            let why = "the server refused the request for now, and the call is being stopped";
+            Whole::failed(Error::InternalError(Some(why.to_owned())))
+        } else {
+            match self.send(&journal, &call, &request, (number, begun), may_wait).await? {
+                Ok(whole) => whole,
+                Err(refused) => {
+                    journal.refuse(&call, refused)?;
+                    if !is_safe(&request.parts.method) {
+                        journal.flush().await?;
+                    }
+                    request.refusals.add(number, refused);
+                    return Ok(Sent::Refused(request, refused.until));
                 }
             }
         };
         let text = whole.text()?;
-        if is_safe {
+        if is_safe(&request.parts.method) {
             journal.record(&call, text.clone())?
         } else {
             journal.write(&call, text.clone(), Vec::new()).await?
         }
         // From the same text as in a later run.
         drop(whole);
-        Whole::read(&text)?.response(&self.memory)
+        Ok(Sent::Answered(Whole::read(&text)?.response(&self.memory)?))
     }
+
+    /// Sends a request. Its number is that of its first entry in the journal. `begun`: an earlier run may have sent it.
+    async fn send(
+        &mut self,
+        journal: &Journal,
+        call: &HostCall,
+        request: &Complete,
+        (number, begun): (u32, bool),
+        may_wait: bool,
+    ) -> wasmtime::Result<Result<Whole, RefusedForNow>> {
+        let Complete { parts, options, body, refusals } = request;
+        let named = name(parts);
+        let in_doubt = begun || refusals.in_doubt;
+        let failed = |error: Error| {
+            if in_doubt {
+                // An earlier run may have carried it out, so the guest must not read that it was not sent.
+                return Err(JournalError::Fault(format!("{named} could not be sent again: {error}")));
+            }
+            Ok(Whole::failed(error))
+        };
+        let sent = Request::from_parts(parts.clone(), Full::from(body.clone()).map_err(Error::from).boxed_unsync());
+        let exchange = match self.admit(sent, *options, Some(number)) {
+            Ok(exchange) => exchange,
+            Err(error) => return Ok(Ok(failed(error)?)),
+        };
+        if !is_safe(&parts.method) && !begun {
+            journal.begin(call, &named).await?;
+        }
+        let (answer, task) = exchange.start();
+        let response = match answer.response(task).await {
+            Ok(response) => response,
+            Err(error) => return Ok(Ok(failed(error)?)),
+        };
+        if let Some(refused) = self.refusal(&response, request, in_doubt, journal.now()).filter(|_| may_wait) {
+            let (status, seconds) = (response.status().as_u16(), refused.wait.millis().div_ceil(1000));
+            self.log.warn(&format!("http: {named} was answered {status}; it is sent again after {seconds} s"));
+            return Ok(Err(refused));
+        }
+        Ok(Ok(Whole::of(response, &self.memory, journal.room()).await?))
+    }
+
+    /// The refusal in an answer, if the request is sent again after a wait.
+    fn refusal(
+        &self,
+        response: &Response<WasiBody>,
+        request: &Complete,
+        in_doubt: bool,
+        now: Timestamp,
+    ) -> Option<RefusedForNow> {
+        let is_safe = is_safe(&request.parts.method);
+        let in_doubt = match response.status() {
+            // The server did not carry it out.
+            StatusCode::TOO_MANY_REQUESTS => in_doubt,
+            StatusCode::SERVICE_UNAVAILABLE if is_safe => false,
+            StatusCode::SERVICE_UNAVAILABLE if self.may_repeat(&request.parts) => true,
+            _ => return None,
+        };
+        let at_most = self.max_wait(&request.parts)?;
+        let wait = request.refusals.wait(response.headers(), now, at_most)?;
+        Some(RefusedForNow { until: now + wait, wait, in_doubt })
+    }
+}
+
+fn not_recorded() -> Stop {
+    Stop::Fault("a request is not recorded".to_owned())
 }
 
 /// The request as the guest made it, without what the host adds. Secrets are placeholders.

@@ -1,6 +1,7 @@
 //! Requests, answers and refusals, with servers that misbehave in many ways.
 
 mod hostile;
+mod limited;
 mod refused;
 mod sent;
 mod server;
@@ -20,8 +21,10 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::runtime::Runtime;
 use wasmtime_wasi_http::{Error, WasiBody};
 
+use super::recorded::Recorder;
 use super::session::{Session, Terms};
 use super::{AuthorLog, HttpClient, HttpRule, Reach, Resolver};
+use crate::journal::Journal;
 use crate::secrets::{Secret, Vault};
 use crate::usage::HostMemory;
 
@@ -70,13 +73,16 @@ struct Setup {
     limits: Limits,
     found: Vec<Vec<&'static str>>,
     authorities: Vec<Vec<u8>>,
+    /// Of a durable call.
+    journal: Option<Journal>,
 }
 
 impl Default for Setup {
     /// Names resolve to loopback, and the time limit is short.
     fn default() -> Self {
         let limits = Limits { http_time: Span::from_secs(20), ..Limits::default() };
-        Self { rules: vec![], secrets: vec![], limits, found: vec![vec!["127.0.0.1"]], authorities: vec![] }
+        let found = vec![vec!["127.0.0.1"]];
+        Self { rules: vec![], secrets: vec![], limits, found, authorities: vec![], journal: None }
     }
 }
 
@@ -128,7 +134,8 @@ impl Setup {
             limits: self.limits,
         };
         let memory = HostMemory::new(self.limits.host_bytes);
-        let session = Session::new(Some(terms), lines.clone(), memory.clone(), None);
+        let recorder = self.journal.map(|journal| Recorder::new(journal, memory.clone(), lines.clone()));
+        let session = Session::new(Some(terms), lines.clone(), memory.clone(), recorder);
         HttpCall { runtime, session, names: Arc::default(), lines, memory, placeholder }
     }
 }

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use domain::Span;
 use serde::{Deserialize, Serialize};
 
 use super::rule::NEVER;
 use super::{HttpRule, Reach};
 use crate::words::{InvalidWord, is_plain, shown, written};
+
+/// Seven days.
+const MAX_WAIT_SECONDS: u64 = 7 * 86_400;
 
 /// Where requests may go: scheme, host, port and path prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +24,36 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Method(String);
+
+/// The longest time of waits for a server, from a second to seven days: `90s`, `15m`, `2h`, `7d`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MaxWait {
+    text: String,
+    span: Span,
+}
+
+impl TryFrom<String> for MaxWait {
+    type Error = InvalidWord;
+
+    fn try_from(text: String) -> Result<Self, InvalidWord> {
+        let seconds = ["s", "m", "h", "d"].into_iter().zip([1_u64, 60, 3_600, 86_400]).find_map(|(unit, seconds)| {
+            let number = text.strip_suffix(unit).filter(|number| number.bytes().all(|b| b.is_ascii_digit()))?;
+            number.parse::<u64>().ok()?.checked_mul(seconds)
+        });
+        match seconds.filter(|seconds| (1..=MAX_WAIT_SECONDS).contains(seconds)) {
+            Some(seconds) => Ok(Self { text, span: Span::from_secs(seconds) }),
+            None => Err(InvalidWord(format!("{text:?} is no time from 1s to 7d: expected `90s`, `15m`, `2h` or `7d`"))),
+        }
+    }
+}
+
+impl MaxWait {
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        self.span
+    }
+}
 
 impl TryFrom<String> for Target {
     type Error = InvalidWord;
@@ -67,6 +101,7 @@ impl Target {
 shown! {
     Target: |word| &word.text,
     Method: |word| &word.0,
+    MaxWait: |word| &word.text,
 }
 
-written!(Target, Method);
+written!(Target, Method, MaxWait);

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use domain::Span;
 use futures::FutureExt as _;
 
 use super::*;
@@ -123,6 +124,87 @@ fn effect_without_a_result_is_in_doubt() {
     // It is made again, and then it is as if it had been made once.
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     assert_eq!(journal.length(), 3);
+}
+
+fn refused(until: u64) -> RefusedForNow {
+    RefusedForNow { until: Timestamp::from_millis(until), wait: Span::from_secs(1), in_doubt: false }
+}
+
+/// A journal: an effect that is refused for now, the wait for it, and then the next run, which begins it again and ends it.
+fn recorded_after_a_refusal() -> Arc<[Entry]> {
+    let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
+    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    journal.refuse(&call("b"), refused(9)).unwrap();
+    at_once(journal.flush()).unwrap();
+    let entries = written.entries();
+    let (journal, written, _) = run(&entries, 1, JournalBounds::default());
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Refused(0, refused(9))));
+    journal.pass_step().unwrap();
+    assert_eq!(journal.effect(&call("b")).unwrap(), None, "it is sent again");
+    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
+    [&*entries, &*written.entries()].concat().into()
+}
+
+#[test]
+fn refused_effect_is_begun_again_after_the_wait() {
+    let entries = recorded_after_a_refusal();
+    assert_eq!(
+        entries.iter().map(|entry| (entry.number, entry.step)).collect::<Vec<_>>(),
+        [(0, 0), (1, 0), (2, 1), (3, 1)]
+    );
+    let (journal, ..) = run(&entries, 1, JournalBounds::default());
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Refused(0, refused(9))));
+    assert!(diverged(journal.effect(&call("b"))).contains("entry 2"), "the wait comes first");
+    let (journal, ..) = run(&entries, 1, JournalBounds::default());
+    journal.effect(&call("b")).unwrap();
+    journal.pass_step().unwrap();
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Done("2".into())));
+    assert!(!journal.repeats());
+    // A kill during the second sending.
+    let (journal, ..) = run(&entries[..3].into(), 1, JournalBounds::default());
+    journal.effect(&call("b")).unwrap();
+    journal.pass_step().unwrap();
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt(2)));
+}
+
+#[test]
+fn refusal_of_a_request_that_changes_nothing_is_one_entry() {
+    let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
+    journal.refuse(&call("g"), refused(9)).unwrap();
+    assert_eq!(written.batches(), [0; 0], "it is written with the wait");
+    at_once(journal.flush()).unwrap();
+    let (journal, ..) = run(&written.entries(), 1, JournalBounds::default());
+    assert_eq!(journal.effect(&call("g")).unwrap(), Some(Effect::Refused(0, refused(9))));
+    journal.pass_step().unwrap();
+    assert_eq!(journal.effect(&call("g")).unwrap(), None);
+    let (journal, ..) = run(&written.entries(), 1, JournalBounds::default());
+    assert!(diverged(journal.recorded(&call("g"))).contains("entry 0"), "it was a refusal");
+}
+
+#[test]
+fn stop_is_seen_at_the_same_check_in_a_later_run() {
+    let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
+    journal.record(&call("a"), "1".into()).unwrap();
+    let seen: Vec<_> =
+        [false, false, true].iter().zip(1..).map(|(stop, n)| journal.stops_at(n, *stop).unwrap()).collect();
+    assert_eq!(seen, [false, false, true]);
+    assert_eq!(written.batches(), [0; 0], "it is written with the next effect");
+    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    assert_eq!(written.batches(), [3]);
+
+    // The host of the later run asks for nothing, or from the start.
+    for requested in [false, true] {
+        let (journal, ..) = run(&written.entries(), 0, JournalBounds::default());
+        assert!(!journal.stops_at(1, requested).unwrap(), "the run before it came further");
+        assert_eq!(journal.recorded(&call("a")).unwrap().as_deref(), Some("1"));
+        let seen: Vec<_> = (2..=3).map(|n| journal.stops_at(n, requested).unwrap()).collect();
+        assert_eq!(seen, [false, true]);
+        assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt(2)));
+    }
+    let (journal, ..) = run(&written.entries(), 0, JournalBounds::default());
+    journal.recorded(&call("a")).unwrap();
+    assert!(diverged(journal.effect(&call("b"))).contains("entry 1"), "it did not check");
 }
 
 #[test]

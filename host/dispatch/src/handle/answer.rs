@@ -320,7 +320,8 @@ impl Handle {
                 SuspensionBody::Approval(_)
                 | SuspensionBody::Elicitation(_)
                 | SuspensionBody::External(_)
-                | SuspensionBody::Timer,
+                | SuspensionBody::Timer
+                | SuspensionBody::RateLimit,
                 Some(data),
             ) => plan::violations(data, |data| known.checks.response(data)),
         }

@@ -392,7 +392,8 @@ impl Draft {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
-            | SuspensionBody::Timer => self.settle(index, Outcome::Expired, cx),
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => self.settle(index, Outcome::Expired, cx),
         }
     }
 

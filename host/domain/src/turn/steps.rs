@@ -51,6 +51,7 @@ impl Draft {
         let expires = |question: &Question| cx.now + question.expires.map_or(longest, |span| span.min(longest));
         let (expires_at, subject, body) = match step.wait {
             StepWait::Time(until) => (until, None, SuspensionBody::Timer),
+            StepWait::RateLimit(until) => (until, None, SuspensionBody::RateLimit),
             StepWait::Answer(question) => {
                 let expires_at = expires(&question);
                 let Question { responses: choices, response: data_schema, .. } = question.clone();

@@ -221,7 +221,7 @@ impl RecordedTurn {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
                 Input::Finished { call, attempt, ended: Outcome::Failed(failure).into(), receipt: None }
             }
-            "ask" | "propose" | "await" | "sleep" | "repeat" => {
+            "ask" | "propose" | "await" | "sleep" | "limit" | "repeat" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
                 Input::Finished { call, attempt, ended: steps::end(verb, self.now), receipt }
             }

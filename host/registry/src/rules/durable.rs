@@ -65,7 +65,7 @@ pub(crate) fn check_question(wait: &StepWait, limits: &CatalogLimits) -> Result<
     let (question, what) = match wait {
         StepWait::Answer(question) => (question, "the `response` of its question"),
         StepWait::External { question, .. } => (question, "the `schema` of its question"),
-        StepWait::Approval { .. } | StepWait::Time(_) => return Ok(()),
+        StepWait::Approval { .. } | StepWait::Time(_) | StepWait::RateLimit(_) => return Ok(()),
     };
     let Some(response) = &question.response else { return Ok(()) };
     let mut findings = Findings::default();

@@ -21,6 +21,7 @@ mod bindings {
         path: "../../wit/v0.1",
         world: "plugin-durable",
         imports: {
+            "toolgate:plugin/host.stop-requested": trappable,
             "toolgate:plugin/durable.ask": trappable,
             "toolgate:plugin/durable.approve": trappable,
             "toolgate:plugin/durable.await-external": trappable,
@@ -89,7 +90,7 @@ impl host::Host for Guest {
         self.log.line(level.into(), &message);
     }
 
-    fn stop_requested(&mut self) -> bool {
+    fn stop_requested(&mut self) -> Result<bool> {
         Self::stop_requested(self)
     }
 }

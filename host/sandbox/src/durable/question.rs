@@ -103,7 +103,7 @@ pub(crate) fn redacted(wait: StepWait, redact: impl Fn(String) -> String) -> Ste
         StepWait::External { question, signal, metadata } => {
             StepWait::External { question: texts(question), signal, metadata: metadata.map(json) }
         }
-        StepWait::Time(until) => StepWait::Time(until),
+        StepWait::Time(_) | StepWait::RateLimit(_) => wait,
     }
 }
 

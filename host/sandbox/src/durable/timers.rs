@@ -46,10 +46,21 @@ impl Timers<'_> {
         HostPollable::ready(self.clocks.table, Resource::new_borrow(pollable)).await
     }
 
+    /// Carries out what the guest of a durable call asked for. The call waits as long as servers ask for.
+    async fn settle(&mut self) -> Result<()> {
+        while let Some(replay) = self.replay.as_deref_mut() {
+            match self.states.settle(self.clocks.table, !replay.is_stopping).await? {
+                Some(until) => replay.wait_for_servers(until)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
     /// Polls in a durable call. Returns the ready ones in the order of the list.
     async fn poll_virtual(&mut self, pollables: &[u32]) -> Result<Vec<u32>> {
         loop {
-            self.states.settle(self.clocks.table).await?;
+            self.settle().await?;
             let mut ready = Vec::new();
             for (index, pollable) in (0..).zip(pollables) {
                 if self.is_ready(*pollable).await? {
@@ -84,7 +95,7 @@ impl HostPollable for Timers<'_> {
         if let Some(replay) = &self.replay {
             // A guest that checks in a loop comes to an end.
             replay.clock.read();
-            self.states.settle(self.clocks.table).await?;
+            self.settle().await?;
         }
         self.is_ready(pollable.rep()).await
     }

@@ -1,6 +1,7 @@
 //! Durable calls: a run waits, and a run in a new instance repeats it and continues.
 
 mod questions;
+mod stopping;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};

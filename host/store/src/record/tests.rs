@@ -395,6 +395,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
             ],
         ),
         ("call_suspended_external", externals()),
+        ("call_suspended_rate_limit", vec![suspended_step(None, SuspensionBody::RateLimit)]),
         ("lease_extended", vec![Event::Call { call, event: CallEvent::LeaseExtended { lease_end: at(5) } }]),
         (
             "call_settled",
@@ -444,11 +445,16 @@ fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.external().is_some() => {
             "call_suspended_external"
         }
+        Event::Call { event: CallEvent::Suspended { suspension }, .. }
+            if suspension.kind() == SuspensionKind::RateLimit =>
+        {
+            "call_suspended_rate_limit"
+        }
         Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.step.is_some() => {
             "call_suspended_step"
         }
         Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.body {
-            SuspensionBody::Timer | SuspensionBody::External(_) => "call_suspended_step",
+            SuspensionBody::Timer | SuspensionBody::External(_) | SuspensionBody::RateLimit => "call_suspended_step",
             SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
             SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
             SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
@@ -486,6 +492,12 @@ fn every_event_is_written_as_its_golden_file_and_read_from_it() {
 fn the_first_suspensions_are_still_read() {
     let golden = include_bytes!("../../tests/golden/v1/call_suspended.json").trim_ascii_end();
     assert_eq!(read_events(&[b"\x01", golden].concat()).unwrap(), first_suspensions());
+}
+
+#[test]
+fn waits_of_the_version_before_rate_limits_are_still_read() {
+    let golden = include_bytes!("../../tests/golden/v3/call_suspended_external.json").trim_ascii_end();
+    assert_eq!(read_events(&[b"\x03", golden].concat()).unwrap(), externals());
 }
 
 #[test]

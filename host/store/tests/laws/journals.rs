@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dispatch::ports::{AppendError, Commit, JournalRow, RowChange};
-use domain::journal::{Entry, Record, ValueChange};
-use domain::{CallIndex, Digest};
+use domain::journal::{Entry, Record, RefusedForNow, ValueChange};
+use domain::{CallIndex, Digest, Span};
 
 use crate::given::{Subject, commit, time, turn};
 use crate::removing::{removal, to_remove, turn_that_ended};
@@ -13,8 +13,12 @@ use crate::store::{KeyValue, MemoryStore, StoreSettings, open};
 pub(crate) const CALL: CallIndex = CallIndex(0);
 
 pub(crate) fn entry(number: u32) -> Entry {
-    let record = match number % 2 {
-        0 => Record::Result("x".repeat(if number == 2 { 200 << 10 } else { 5 }).into()),
+    let record = match number % 4 {
+        0 | 2 => Record::Result("x".repeat(if number == 2 { 200 << 10 } else { 5 }).into()),
+        3 => {
+            let (until, wait) = (time(u64::from(number) + 1_000), Span::from_secs(1));
+            Record::Refused(RefusedForNow { until, wait, in_doubt: false })
+        }
         _ => Record::Begun("POST https://api.example.com/".into()),
     };
     Entry { number, step: number / 3, digest: Digest::of(number.to_be_bytes()), at: time(u64::from(number)), record }

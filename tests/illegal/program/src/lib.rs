@@ -61,6 +61,8 @@ enum Operation {
     Log {
         line: String,
     },
+    /// Returns whether the call should stop.
+    Check,
 }
 
 toolgate_sdk::plugin! {
@@ -104,6 +106,7 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             call.sleep(Duration::from_millis(ms));
             Value::Null
         }
+        Operation::Check => json!(call.stop_requested()),
         Operation::Log { line } => {
             call.log(Level::Info, &line);
             Value::Null

@@ -11,7 +11,8 @@ use crate::{
     tool::Editable,
 };
 
-/// The end of a run that asks a person, proposes a value, waits for an external system, sleeps for a minute, or fails while it repeats another run.
+/// The end of a run that asks a person, proposes a value, waits for an external system, sleeps for a minute, is limited by
+/// a server for a minute, or fails while it repeats another run.
 pub(super) fn end(verb: &str, now: u64) -> RunEnd {
     let question = Question { prompt: "which?".into(), ..Question::default() };
     let wait = match verb {
@@ -19,6 +20,7 @@ pub(super) fn end(verb: &str, now: u64) -> RunEnd {
         "propose" => StepWait::Approval { question, subject: Json::unchecked("{\"b\":2}"), editable: Editable::All },
         "await" => StepWait::External { question, signal: None, metadata: Some(Json::unchecked("[7]")) },
         "sleep" => StepWait::Time(Timestamp::from_millis(now + 60_000)),
+        "limit" => StepWait::RateLimit(Timestamp::from_millis(now + 60_000)),
         _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),
     };
     RunEnd::Waits(StepRequest { digest: Digest::of(verb), wait })
@@ -48,6 +50,26 @@ fn each_step_ends_and_the_call_continues() {
             0 resumed #1
             0 settled ok
             turn settled
+        "#]],
+    );
+}
+
+#[test]
+fn rate_limit_ends_with_its_time_and_nobody_ends_it() {
+    check(
+        "server:durable=yes,expiry=deny",
+        "limit 0; approve 0; result 0; tick +59; tick +1; limit 0; cancel",
+        &expect![[r#"
+            0 started #1
+            0 suspended rate_limit
+            refused: the call waits for a time, and nobody can end that wait; cancel its turn to stop it
+            refused: the call waits for a time, and nobody can end that wait; cancel its turn to stop it
+            0 suspension expired
+            0 resumed #1
+            0 suspended rate_limit
+            cancelled
+            0 settled cancelled
+            turn cancelled
         "#]],
     );
 }

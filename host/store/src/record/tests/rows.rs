@@ -128,6 +128,18 @@ fn entries_of_journals_equal_their_golden_files() {
     check("row_journal_result", &result, Record::write, Record::read);
     let begun = entry(journal::Record::Begun("POST https://api.example.com/".into()));
     check("row_journal_begun", &begun, Record::write, Record::read);
+    for (name, in_doubt) in [("row_journal_refused", false), ("row_journal_refused_in_doubt", true)] {
+        let refused = journal::RefusedForNow { until: at(1_009), wait: Span::from_secs(1), in_doubt };
+        check(name, &entry(journal::Record::Refused(refused)), Record::write, Record::read);
+    }
+}
+
+#[test]
+fn entries_of_the_version_before_refusals_are_still_read() {
+    let golden = include_bytes!("../../../tests/golden/v1/row_journal_begun.json").trim_ascii_end();
+    let record = journal::Record::Begun("POST https://api.example.com/".into());
+    let entry = Entry { number: 7, step: 2, digest: Digest::of("a call"), at: at(9), record };
+    assert_eq!(Entry::read(&[b"\x01", golden].concat()).unwrap(), entry);
 }
 
 /// A delivery in every shape.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use domain::{
-    Digest, Timestamp,
-    journal::{Entry, Record},
+    Digest, Span, Timestamp,
+    journal::{Entry, Record, RefusedForNow},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -20,5 +20,11 @@ records! {
         record: Record,
     }
 
-    enum Record "Record" { Result(Arc<str>), Begun(Arc<str>) }
+    enum Record "Record" { Result(Arc<str>), Begun(Arc<str>), Refused(RefusedForNow) }
+
+    struct RefusedForNow "RefusedForNow" {
+        until: Timestamp,
+        wait: Span,
+        in_doubt: bool = "std::ops::Not::not",
+    }
 }

@@ -129,7 +129,7 @@ impl From<&Suspension> for SuspensionV1 {
                 let (prompt, asked) = stored(about, None);
                 Self { prompt, asked, response: result_schema, signal, metadata, ..empty }
             }
-            SuspensionBody::Timer => empty,
+            SuspensionBody::Timer | SuspensionBody::RateLimit => empty,
         }
     }
 }
@@ -172,6 +172,7 @@ impl From<SuspensionV1> for Suspension {
                 metadata: record.metadata,
             }),
             SuspensionKind::Timer => SuspensionBody::Timer,
+            SuspensionKind::RateLimit => SuspensionBody::RateLimit,
         };
         Self { id, created_at, expires_at, digest, step, body }
     }
@@ -248,7 +249,7 @@ records! {
         by: PrincipalId,
     }
 
-    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer, External }
+    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer, External, RateLimit }
 
     struct SuspendedStep "SuspendedStep" {
         digest: Digest,

@@ -1,0 +1,50 @@
+//! A durable call that should stop. A run after a kill sees this at the same check as the run before it.
+
+use capabilities::journal::{JournalWriter, Recording};
+use domain::journal::{Entry, JournalBounds, Record, ValueChange};
+
+use super::*;
+
+/// Checks until it should stop, asks a question without waiting for its answer, and returns the number of checks before.
+const CHECKS: &str = "(local $in_vain i64)
+  (block $stop
+    (loop $again
+      (br_if $stop (call $stop_requested))
+      (local.set $in_vain (i64.add (local.get $in_vain) (i64.const 1)))
+      (br $again)))
+  (call $ask (local.get $args) (local.get $args_len) (i32.const 200))
+  (if (i32.ne (i32.load8_u (i32.const 204)) (i32.const 2)) (then (unreachable)))
+  (call $ok_number (local.get $in_vain))";
+
+struct Nowhere;
+
+#[wasmtime_wasi::async_trait]
+impl JournalWriter for Nowhere {
+    async fn write(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A job after a run that saw the stop at its check of this number.
+fn stopped_at(check: u64) -> Job {
+    let parts: [&[u8]; 3] = [b"toolgate journal", b"toolgate:plugin/host.stop-requested", &check.to_be_bytes()];
+    let record = Record::Result("true".into());
+    let entry = Entry { number: 0, step: 0, digest: Digest::of_parts(&parts), at: STARTED_AT, record };
+    Job {
+        durable: Some(Durable { started_at: STARTED_AT, steps: [].into(), journal: [entry].into() }),
+        recording: Some(Recording { writer: Arc::new(Nowhere), bounds: JournalBounds::default() }),
+        ..job("test", PROMPT)
+    }
+}
+
+#[test]
+fn later_run_stops_at_the_same_check_and_waits_no_more() {
+    let plugin = load(&component(CHECKS));
+    for check in [1, 3] {
+        assert_eq!(value(run(&plugin, &stopped_at(check)).0), (check - 1).to_string());
+    }
+    let once = load(&component("(drop (call $stop_requested)) (call $ok_number (i64.const 1))"));
+    let (ended, log) = run(&once, &stopped_at(2));
+    assert_eq!(ended, RunEnd::Outcome(Outcome::InDoubt));
+    assert!(log[0].ends_with("it ends before entry 0 of its journal"), "{log:?}");
+}
