@@ -17,6 +17,7 @@ mod delivery;
 mod error;
 mod event;
 pub mod formats;
+mod journal;
 pub mod json;
 mod log;
 mod pending;
@@ -28,6 +29,7 @@ mod receipt;
 mod session;
 mod standing;
 mod status;
+mod step;
 mod suspension;
 mod tool;
 mod turn;
@@ -43,6 +45,7 @@ pub use domain::rfc3339;
 pub use error::{Error, Result};
 pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
+pub use journal::{CallJournal, EntryState, JournalEntry};
 pub use log::{CallLog, LogLine, RunLog};
 pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, ResolveSeveral, ResolvedOne, ResolvedSeveral,
@@ -53,10 +56,11 @@ pub use plugin::{
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{MAX_QUOTED, Pointed, Problem, ProblemCode};
 pub use progress::{ProgressReported, ReportProgress};
-pub use receipt::Receipt;
+pub use receipt::{JournalSummary, Receipt};
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{AllArguments, PinnedArguments, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginCounts, PluginNames, StoreState};
+pub use step::StepSummary;
 pub use suspension::{
     Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolved, Suspension,
     UnreadableSuspension,

@@ -272,7 +272,7 @@ fn usage(receipt: &Receipt) -> String {
 }
 
 /// A size with its unit, rounded down.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
         ..1_024 => return format!("{bytes} B"),
         1_024..1_048_576 => (1_024, "KiB"),

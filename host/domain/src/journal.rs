@@ -12,9 +12,16 @@ pub struct Entry {
     pub number: u32,
     /// The number of steps that had ended before it.
     pub step: u32,
+    /// The run that recorded it. `None`: an older host did not store it.
+    pub run: Option<u32>,
+    /// The function and the place that it reaches, for people: no arguments, and no secrets of the host. `None`: an older
+    /// host did not store it.
+    pub function: Option<Arc<str>>,
     /// Digest of the function and its arguments. A later run must call the same.
     pub digest: Digest,
     pub at: Timestamp,
+    /// Random, in the first entry. Whoever sees a digest of a journal could otherwise guess a short result.
+    pub salt: Option<Digest>,
     pub record: Record,
 }
 
@@ -34,8 +41,63 @@ impl Entry {
     /// Its size, for the bounds of a journal.
     #[must_use]
     pub fn size(&self) -> usize {
+        ENTRY + self.text().len() + self.function.as_ref().map_or(0, |function| function.len())
+    }
+
+    fn text(&self) -> &Arc<str> {
         let (Record::Result(text) | Record::Begun(text)) = &self.record;
-        ENTRY + text.len()
+        text
+    }
+}
+
+/// The length of a journal, and a digest over its entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JournalSummary {
+    pub entries: u32,
+    /// As the bounds of a journal count them.
+    pub bytes: u64,
+    /// Each entry continues the digest of the entries before it.
+    pub digest: Digest,
+}
+
+impl Default for JournalSummary {
+    fn default() -> Self {
+        Self { entries: 0, bytes: 0, digest: Digest::of("toolgate journal") }
+    }
+}
+
+impl JournalSummary {
+    #[must_use]
+    pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        entries.into_iter().fold(Self::default(), Self::then)
+    }
+
+    /// With one more entry.
+    #[must_use]
+    pub fn then(self, entry: &Entry) -> Self {
+        let kind: &[u8] = match &entry.record {
+            Record::Result(_) => b"result",
+            Record::Begun(_) => b"begun",
+        };
+        let run = entry.run.map(u32::to_be_bytes);
+        let parts: [&[u8]; 10] = [
+            self.digest.as_bytes(),
+            &entry.number.to_be_bytes(),
+            &entry.step.to_be_bytes(),
+            run.as_ref().map_or(&[], |run| run.as_slice()),
+            entry.function.as_ref().map_or(&[], |function| function.as_bytes()),
+            entry.digest.as_bytes(),
+            &entry.at.millis().to_be_bytes(),
+            entry.salt.as_ref().map_or(&[], |salt| salt.as_bytes().as_slice()),
+            kind,
+            entry.text().as_bytes(),
+        ];
+        let size = u64::try_from(entry.size()).unwrap_or(u64::MAX);
+        Self {
+            entries: self.entries.saturating_add(1),
+            bytes: self.bytes.saturating_add(size),
+            digest: Digest::of_parts(&parts),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod conversations;
 mod events;
 mod external;
 mod health;
+mod journal;
 mod logs;
 mod params;
 mod pending;

@@ -34,8 +34,9 @@ pub(crate) use self::v1::stored_state;
 type Upgrade = Option<fn(&mut Value)>;
 
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
-/// Version 2 has the steps of durable calls, and version 3 their waits for external systems.
-const EVENTS: &[Upgrade] = &[None, None];
+/// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 the summaries of their
+/// journals.
+const EVENTS: &[Upgrade] = &[None, None, None];
 
 /// The version that is written.
 const fn newest(upgrades: &[Upgrade]) -> u8 {
@@ -120,7 +121,8 @@ record!(
     EndedTurn,
     Audience,
     RunLog,
-    Entry
+    // Version 2 has its run and its function, and the first entry a salt.
+    Entry = [None]
 );
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<T, Unreadable> {

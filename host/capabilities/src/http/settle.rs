@@ -12,7 +12,7 @@ use super::recorded::{Complete, name};
 use super::session::{Requests, is_safe};
 use super::whole::Whole;
 use crate::journal::{Effect, HostCall, JournalError};
-use crate::stop::Stop;
+use crate::stop::{Stop, excerpt};
 
 impl Requests {
     /// Carries out what the guest has finished, so that the guest finds the answers.
@@ -25,6 +25,14 @@ impl Requests {
         Ok(())
     }
 
+    /// The request in the journal: without its query, what identifies its user, and secrets of the host.
+    fn shown(&self, parts: &Parts) -> String {
+        let uri = &parts.uri;
+        let host = uri.authority().map_or("", |authority| authority.as_str().rsplit('@').next().unwrap_or_default());
+        let shown = format!("http {} {}://{host}{}", parts.method, uri.scheme_str().unwrap_or("https"), uri.path());
+        excerpt(&self.redacted(shown))
+    }
+
     /// The answer to a request: from the journal, or from the server.
     async fn carry_out(&mut self, request: Complete) -> wasmtime::Result<Result<Response<WasiBody>, Error>> {
         let Some(journal) = self.recorder.as_ref().map(|recorder| recorder.journal.clone()) else {
@@ -35,7 +43,7 @@ impl Requests {
             Ok(body) => body,
             Err(error) => return Ok(Err(error)),
         };
-        let call = call(&parts, &body);
+        let call = call(self.shown(&parts), &parts, &body);
         let is_safe = is_safe(&parts.method);
         let request = |parts: Parts, body: Bytes| {
             Request::from_parts(parts, Full::from(body).map_err(Error::from).boxed_unsync())
@@ -69,7 +77,7 @@ impl Requests {
             Err(error) => failed(error)?,
             Ok(exchange) => {
                 if !is_safe && !begun {
-                    journal.begin(&call, &named).await?;
+                    journal.begin(&call).await?;
                 }
                 let (answer, task) = exchange.start();
                 match answer.response(task).await {
@@ -91,11 +99,11 @@ impl Requests {
 }
 
 /// The request as the guest made it, without what the host adds. Secrets are placeholders.
-fn call(parts: &Parts, body: &Bytes) -> HostCall {
+fn call(name: String, parts: &Parts, body: &Bytes) -> HostCall {
     let mut headers: Vec<_> = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     headers.sort_by_key(|(name, _)| *name);
     let uri = parts.uri.to_string();
     let mut arguments: Vec<&[u8]> = vec![parts.method.as_str().as_bytes(), uri.as_bytes(), body];
     arguments.extend(headers.into_iter().flat_map(|(name, value)| [name.as_bytes(), value]));
-    HostCall::new("wasi:http/outgoing-handler.handle", &arguments)
+    HostCall::new(name, "wasi:http/outgoing-handler.handle", &arguments)
 }

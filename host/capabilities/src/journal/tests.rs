@@ -52,7 +52,7 @@ fn run(earlier: &Arc<[Entry]>, steps: u32, bounds: JournalBounds) -> (Journal, A
 }
 
 fn call(name: &str) -> HostCall {
-    HostCall::new(name, &[])
+    HostCall::new(name, name, &[])
 }
 
 /// The result of a future that never waits.
@@ -65,7 +65,7 @@ fn recorded() -> Arc<[Entry]> {
     let (journal, written, _) = run(&[].into(), 1, JournalBounds::default());
     journal.record(&call("a"), "1".into()).unwrap();
     journal.pass_step().unwrap();
-    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     assert_eq!(written.batches(), [2, 1], "the result comes with the effect, and both before the effect's own result");
     written.entries()
@@ -92,7 +92,7 @@ fn later_run_gets_what_the_first_one_got() {
     journal.record(&call("c"), "3".into()).unwrap();
     at_once(journal.flush()).unwrap();
     let new = written.entries();
-    assert_eq!((new.len(), new[0].number, new[0].step), (1, 3, 1));
+    assert_eq!((new.len(), new[0].number, new[0].step, new[0].function.as_deref()), (1, 3, 1, Some("c")));
 }
 
 #[test]

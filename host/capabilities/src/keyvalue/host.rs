@@ -80,7 +80,8 @@ impl View<'_, State> {
         let Some(journal) = self.state.journal.clone() else {
             return Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?);
         };
-        let call = HostCall::new(&format!("wasi:keyvalue.{function}"), &[&[bucket.as_bytes()][..], arguments].concat());
+        let arguments = [&[bucket.as_bytes()][..], arguments].concat();
+        let call = HostCall::new(format!("key-value {function}"), &format!("wasi:keyvalue.{function}"), &arguments);
         if let Some(result) = recorded::recorded(&journal, &call)? {
             return Ok(result);
         }
