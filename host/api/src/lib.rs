@@ -48,7 +48,8 @@ pub use formats::{ToolsInFormat, TurnInFormat};
 pub use journal::{CallJournal, EntryState, JournalEntry};
 pub use log::{CallLog, LogLine, RunLog};
 pub use pending::{
-    KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, ResolveSeveral, ResolvedOne, ResolvedSeveral,
+    KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, PendingPage, ResolveSeveral, ResolvedOne,
+    ResolvedSeveral, UnreadableSuspension,
 };
 pub use plugin::{
     AccessView, FindingView, NoteView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView,
@@ -61,10 +62,7 @@ pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLin
 pub use standing::{AllArguments, PinnedArguments, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginCounts, PluginNames, StoreState};
 pub use step::StepSummary;
-pub use suspension::{
-    Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolved, Suspension,
-    UnreadableSuspension,
-};
+pub use suspension::{Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, Resolved, Suspension};
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
 pub use verbatim::Verbatim;

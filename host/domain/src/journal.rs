@@ -122,3 +122,45 @@ pub struct ValueChange {
     /// `None` removes the key.
     pub value: Option<Vec<u8>>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: u32) -> Entry {
+        Entry {
+            number,
+            step: 1,
+            run: Some(2),
+            function: Some("key-value get".into()),
+            digest: Digest::of("a call"),
+            at: Timestamp::from_millis(3),
+            salt: None,
+            record: Record::Result("1".into()),
+        }
+    }
+
+    #[test]
+    fn summary_depends_on_every_member_and_on_the_order() {
+        let of = |entries: &[Entry]| JournalSummary::of(entries);
+        let [zero, one] = [entry(0), entry(1)];
+        let both = of(&[zero.clone(), one.clone()]);
+        assert_eq!((both.entries, both.bytes), (2, (zero.size() + one.size()) as u64));
+        assert_eq!(of(&[zero.clone()]).then(&one), both);
+        let others = [
+            Entry { number: 2, ..one.clone() },
+            Entry { step: 2, ..one.clone() },
+            Entry { run: None, ..one.clone() },
+            Entry { function: None, ..one.clone() },
+            Entry { digest: Digest::of("another call"), ..one.clone() },
+            Entry { at: Timestamp::from_millis(4), ..one.clone() },
+            Entry { salt: Some(Digest::of("salt")), ..one.clone() },
+            Entry { record: Record::Result("2".into()), ..one.clone() },
+            Entry { record: Record::Begun("1".into()), ..one.clone() },
+        ];
+        for other in others {
+            assert_ne!(of(&[zero.clone(), other.clone()]).digest, both.digest, "{other:?}");
+        }
+        assert_ne!(of(&[one, zero]).digest, both.digest);
+    }
+}

@@ -37,3 +37,18 @@ impl Receipt {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receipt_has_the_journal_of_the_last_run_that_has_one() {
+        let run = |entries: Option<u32>| {
+            let journal = entries.map(|entries| JournalSummary { entries, ..JournalSummary::default() });
+            Receipt { host_calls: 1, journal, ..Receipt::default() }
+        };
+        let all = Receipt::of_runs([run(Some(2)), run(Some(5)), run(None)].into_iter()).unwrap();
+        assert_eq!((all.host_calls, all.journal.map(|journal| journal.entries)), (3, Some(5)));
+    }
+}

@@ -62,7 +62,7 @@ fn durable_call_survives_a_kill_at_each_of_its_waits() {
 }
 
 /// A host with the plugin that carries out programs.
-fn programs(server: &Server) -> Host {
+pub(crate) fn programs(server: &Server) -> Host {
     let grants = format!(
         "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\n[plugin.program.grants.config]\nregion = \"eu\"\n\
          [[plugin.program.grants.http]]\nurl = \"{}\"\nmethods = [\"GET\", \"POST\"]\nprivate = true",

@@ -90,7 +90,7 @@ impl View<'_, State> {
             recorded::record(&journal, &call, &result)?;
             return Ok(result);
         }
-        let committing = Arc::new(Committing::new::<T>(journal.clone(), call));
+        let committing = Arc::new(Committing::new::<T>(journal.clone(), call.clone()));
         let buckets = access.buckets.committed_by(committing.clone());
         let buckets = buckets.ok_or_else(|| Stop::Fault("the store keeps no journals".to_owned()))?;
         let access = Access { buckets, ..access };

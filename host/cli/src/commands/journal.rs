@@ -70,7 +70,10 @@ fn lines(journal: &CallJournal, terminal: &Terminal) -> Vec<String> {
     }
     lines.extend(entries.map(|rest| entry(rest, terminal)));
     if lines.is_empty() {
-        lines.push(format!("{} has recorded nothing: it is not durable, or it has not begun", escape::line(&journal.call)));
+        lines.push(format!(
+            "{} has recorded nothing: it is not durable, or it has not begun",
+            escape::line(&journal.call)
+        ));
     }
     lines
 }

@@ -18,7 +18,6 @@ use domain::{
     approvers::{Delegation, Escalate, Need, Vote},
     call::{Pinned, Running, Wait},
     event::{CallEvent, Rejection, TurnEnd},
-    journal::JournalSummary,
     link::LinkRecord,
     outcome::{Failure, FailureCode},
     standing::{Pin, StandingBounds, StandingUse},
@@ -359,13 +358,6 @@ fn receipt() -> Receipt {
     }
 }
 
-/// The receipt of a durable call.
-fn journaled(call: CallIndex) -> Event {
-    let journal = Some(JournalSummary { entries: 3, bytes: 1_234, digest: Digest::of("entries") });
-    let receipt = Some(Receipt { journal, ..receipt() });
-    Event::Call { call, event: CallEvent::Settled { outcome: Outcome::InDoubt, receipt, at: at(6) } }
-}
-
 /// Every event in every shape that it has, by the name of its file.
 fn events() -> Vec<(&'static str, Vec<Event>)> {
     let call = CallIndex(1);
@@ -413,7 +405,6 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
                 .collect(),
         ),
         ("call_settled_with_receipt", vec![receipted(call)]),
-        ("call_settled_with_journal", vec![journaled(call)]),
         ("turn_cancelled", vec![Event::TurnCancelled { by: principal("ann"), at: at(7) }]),
         (
             "turn_settled",

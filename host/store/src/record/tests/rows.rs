@@ -142,6 +142,14 @@ fn entries_of_journals_equal_their_golden_files() {
 }
 
 #[test]
+fn receipt_of_a_durable_call_equals_its_golden_file() {
+    let journal = Some(journal::JournalSummary { entries: 3, bytes: 1_234, digest: Digest::of("entries") });
+    let (outcome, receipt) = (Outcome::InDoubt, Some(Receipt { journal, ..receipt() }));
+    let events = vec![Event::Call { call: CallIndex(1), event: CallEvent::Settled { outcome, receipt, at: at(6) } }];
+    check("call_settled_with_journal", &events, |events, out| write_events(events, out), read_events);
+}
+
+#[test]
 fn entry_of_an_older_host_has_no_run_and_no_function() {
     let golden = include_bytes!("../../../tests/golden/v1/row_journal_result.json");
     let entry = Entry::read(&[b"\x01", golden.trim_ascii_end()].concat()).unwrap();
