@@ -10,8 +10,8 @@ pub struct JournalSummary {
     pub entries: u32,
     /// Their size, as `journal_bytes` limits it.
     pub bytes: u64,
-    /// The SHA-256 over the entries. `toolgate store check` compares it with the journal. It stays where the receipt is kept, also
-    /// after the journal is removed.
+    /// A SHA-256 over the entries. It stays where the receipt is kept, also after the journal is removed. The first entry has a
+    /// random salt, so the digest does not reveal a short result.
     pub digest: String,
 }
 

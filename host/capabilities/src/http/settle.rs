@@ -25,14 +25,6 @@ impl Requests {
         Ok(())
     }
 
-    /// The request in the journal: without its query, what identifies its user, and secrets of the host.
-    fn shown(&self, parts: &Parts) -> String {
-        let uri = &parts.uri;
-        let host = uri.authority().map_or("", |authority| authority.as_str().rsplit('@').next().unwrap_or_default());
-        let shown = format!("http {} {}://{host}{}", parts.method, uri.scheme_str().unwrap_or("https"), uri.path());
-        excerpt(&self.redacted(shown))
-    }
-
     /// The answer to a request: from the journal, or from the server.
     async fn carry_out(&mut self, request: Complete) -> wasmtime::Result<Result<Response<WasiBody>, Error>> {
         let Some(journal) = self.recorder.as_ref().map(|recorder| recorder.journal.clone()) else {
@@ -43,7 +35,7 @@ impl Requests {
             Ok(body) => body,
             Err(error) => return Ok(Err(error)),
         };
-        let call = call(self.shown(&parts), &parts, &body);
+        let call = call(shown(&parts, |text| self.redacted(text)), &parts, &body);
         let is_safe = is_safe(&parts.method);
         let request = |parts: Parts, body: Bytes| {
             Request::from_parts(parts, Full::from(body).map_err(Error::from).boxed_unsync())
@@ -96,6 +88,13 @@ impl Requests {
         drop(whole);
         Whole::read(&text)?.response(&self.memory)
     }
+}
+
+/// The request in the journal: without its query, what identifies its user, and secrets of the host.
+pub(super) fn shown(parts: &Parts, redact: impl FnOnce(String) -> String) -> String {
+    let uri = &parts.uri;
+    let host = uri.authority().map_or("", |authority| authority.as_str().rsplit('@').next().unwrap_or_default());
+    excerpt(&redact(format!("http {} {}://{host}{}", parts.method, uri.scheme_str().unwrap_or("https"), uri.path())))
 }
 
 /// The request as the guest made it, without what the host adds. Secrets are placeholders.
