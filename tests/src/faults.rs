@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, Journals, Loaded, Log, NewFacts, Outbox,
-    Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject, SuspensionRow,
-    TurnLog,
+    EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, JournalPage, Journals, Loaded, Log,
+    NewFacts, Outbox, Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject,
+    SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::HostStarted,
-    journal::Entry,
+    journal::JournalBounds,
     retention::Removal,
     standing::StandingRow,
     suspension::{Audience, SuspensionKind},
@@ -358,8 +358,14 @@ impl CallLogs for MortalStore {
 
 #[async_trait]
 impl Journals for MortalStore {
-    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
-        self.inner.journal(turn, call).await
+    async fn journal_page(
+        &self,
+        turn: TurnId,
+        call: CallIndex,
+        from: u32,
+        max: JournalBounds,
+    ) -> Result<JournalPage, StoreFault> {
+        self.inner.journal_page(turn, call, from, max).await
     }
 }
 

@@ -17,6 +17,7 @@ mod delivery;
 mod error;
 mod event;
 pub mod formats;
+mod journal;
 pub mod json;
 mod log;
 mod pending;
@@ -28,6 +29,7 @@ mod receipt;
 mod session;
 mod standing;
 mod status;
+mod step;
 mod suspension;
 mod tool;
 mod turn;
@@ -43,9 +45,11 @@ pub use domain::rfc3339;
 pub use error::{Error, Result};
 pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
+pub use journal::{CallJournal, EntryState, JournalEntry};
 pub use log::{CallLog, LogLine, RunLog};
 pub use pending::{
-    KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, ResolveSeveral, ResolvedOne, ResolvedSeveral,
+    KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, PendingPage, ResolveSeveral, ResolvedOne,
+    ResolvedSeveral, UnreadableSuspension,
 };
 pub use plugin::{
     AccessView, FindingView, NoteView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView,
@@ -53,14 +57,12 @@ pub use plugin::{
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
 pub use problem::{MAX_QUOTED, Pointed, Problem, ProblemCode};
 pub use progress::{ProgressReported, ReportProgress};
-pub use receipt::Receipt;
+pub use receipt::{JournalSummary, Receipt};
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};
 pub use standing::{AllArguments, PinnedArguments, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginCounts, PluginNames, StoreState};
-pub use suspension::{
-    Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, PendingPage, Resolved, Suspension,
-    UnreadableSuspension,
-};
+pub use step::StepSummary;
+pub use suspension::{Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, Resolved, Suspension};
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
 pub use verbatim::Verbatim;

@@ -1,4 +1,4 @@
-//! Counts and events of open suspensions, and several answers in one request.
+//! Lists, counts and events of suspensions, and several answers in one request.
 
 use std::fmt;
 
@@ -7,7 +7,30 @@ use domain::{LinkId, PrincipalId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Problem, ResolveOne, Resolved, SuspensionState, Via, rfc3339};
+use crate::{Problem, ResolveOne, Resolved, Suspension, SuspensionState, Via, rfc3339};
+
+/// A page of suspensions.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct PendingPage {
+    /// The suspensions, oldest first.
+    pub suspensions: Vec<Suspension>,
+    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next
+    /// one.
+    pub next: Option<String>,
+    /// Suspensions that are missing here because a stored record is damaged. Nobody can answer them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableSuspension>,
+}
+
+/// A suspension that cannot be shown, because a stored record is damaged.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct UnreadableSuspension {
+    /// Its id.
+    pub suspension: String,
+    /// Its turn, if that is known.
+    pub turn: Option<String>,
+}
 
 /// The number of open suspensions.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

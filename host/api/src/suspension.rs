@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
 use crate::{
-    Decision, Delivery, Executor, Kind, PromptBy, Risk, SuspensionEnd, SuspensionState, Verbatim, Via, json, present,
-    rfc3339,
+    Decision, Delivery, Executor, Kind, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState, Verbatim, Via,
+    json, present, rfc3339,
 };
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
@@ -34,6 +34,10 @@ pub struct Suspension {
     /// Its number among the steps of a durable call, from 1. Absent if the call has not begun yet. With it, the question
     /// comes from the code of the tool, and the host cannot know whether later effects match the answer.
     pub step: Option<u32>,
+    /// The steps of the call before this one, oldest first: at most the last 10. Present where suspensions are listed or
+    /// read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<StepSummary>,
     /// The tool that is called.
     pub tool: String,
     /// The plugin that offers the tool.
@@ -232,29 +236,6 @@ pub enum OnExpiry {
     Answer(Verbatim),
 }
 
-/// A page of suspensions.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct PendingPage {
-    /// The suspensions, oldest first.
-    pub suspensions: Vec<Suspension>,
-    /// Where the next page begins: pass it as `after`. `null` on the last page. A page may be empty and have a next
-    /// one.
-    pub next: Option<String>,
-    /// Suspensions that are missing here because a stored record is damaged. Nobody can answer them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unreadable: Vec<UnreadableSuspension>,
-}
-
-/// A suspension that cannot be shown, because a stored record is damaged.
-#[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct UnreadableSuspension {
-    /// Its id.
-    pub suspension: String,
-    /// Its turn, if that is known.
-    pub turn: Option<String>,
-}
-
 /// The response to a delegation.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Delegated {
@@ -338,6 +319,7 @@ impl Suspension {
             call: call.id.to_string(),
             number: call.number_of(suspension.id),
             step: call.step_number(suspension.id),
+            earlier: Vec::new(),
             tool: call.tool.to_string(),
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
             executor: pinned.map(|pinned| (&pinned.executor).into()),
@@ -409,7 +391,8 @@ impl Suspension {
     /// The number of bytes that only the texts for people take.
     pub fn shown_bytes(&self) -> usize {
         let votes = self.votes.iter().filter_map(|vote| vote.display.as_ref());
-        self.display.as_ref().map_or(0, Display::len) + votes.map(String::len).sum::<usize>()
+        let earlier = self.earlier.iter().map(StepSummary::len);
+        self.display.as_ref().map_or(0, Display::len) + votes.map(String::len).sum::<usize>() + earlier.sum::<usize>()
     }
 
     /// A suspension for a list, with the rights of the reading principal.
@@ -418,7 +401,8 @@ impl Suspension {
         let you = You::new(item, by, own_calls);
         let all = Self::from(item);
         let standing = all.standing.filter(|_| item.suspension.may_give_standing(by).is_ok());
-        Self { you: Some(you), standing, ..all }.for_people()
+        let earlier = all.step.map(|step| StepSummary::before(&item.call, step)).unwrap_or_default();
+        Self { you: Some(you), standing, earlier, ..all }.for_people()
     }
 }
 

@@ -61,7 +61,7 @@ impl Interface for State {
 /// The values of the first run. The first entry of the journal has them, unless there were none.
 fn frozen(journal: &Journal, values: BTreeMap<String, String>) -> std::result::Result<BTreeMap<String, String>, Stop> {
     let fault = |error: serde_json::Error| Stop::Fault(format!("the values of the first run: {error}"));
-    let call = HostCall::new("wasi:config/store", &[]);
+    let call = HostCall::new("configuration", "wasi:config/store", &[]);
     if journal.is_new() {
         if !values.is_empty() {
             let text = serde_json::to_string(&values).map_err(fault)?;

@@ -86,14 +86,18 @@ struct State {
 }
 
 /// The function and the arguments of a host call.
-#[derive(Clone, Copy)]
-pub(crate) struct HostCall(Digest);
+#[derive(Clone)]
+pub(crate) struct HostCall {
+    /// For people. It holds no secret and no value.
+    name: Arc<str>,
+    digest: Digest,
+}
 
 impl HostCall {
-    pub(crate) fn new(function: &str, arguments: &[&[u8]]) -> Self {
+    pub(crate) fn new(name: impl Into<Arc<str>>, function: &str, arguments: &[&[u8]]) -> Self {
         let mut parts = vec![b"toolgate journal".as_slice(), function.as_bytes()];
         parts.extend(arguments);
-        Self(Digest::of_parts(&parts))
+        Self { name: name.into(), digest: Digest::of_parts(&parts) }
     }
 }
 
@@ -167,7 +171,7 @@ impl Journal {
 
     /// The result of a call that not every run makes here.
     pub(crate) fn recorded_here(&self, call: &HostCall) -> Option<Arc<str>> {
-        let is_next = self.state().next().is_some_and(|entry| entry.digest == call.0);
+        let is_next = self.state().next().is_some_and(|entry| entry.digest == call.digest);
         if is_next { self.recorded(call).ok().flatten() } else { None }
     }
 
@@ -177,7 +181,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Full`]
     pub fn stops_at(&self, check: u64, is_requested: bool) -> Result<bool, JournalError> {
-        let call = HostCall::new("toolgate:plugin/host.stop-requested", &[&check.to_be_bytes()]);
+        let call = HostCall::new("stop requested", "toolgate:plugin/host.stop-requested", &[&check.to_be_bytes()]);
         if self.recorded_here(&call).is_some() {
             return Ok(true);
         }
@@ -244,12 +248,12 @@ impl Journal {
         self.0.time.now()
     }
 
-    /// Begins an effect. It is on disk when this returns. `name` is for people.
+    /// Begins an effect. It is on disk when this returns.
     ///
     /// # Errors
     /// [`JournalError`]
-    pub(crate) async fn begin(&self, call: &HostCall, name: &str) -> Result<(), JournalError> {
-        self.add(call, Record::Begun(name.into()))?;
+    pub(crate) async fn begin(&self, call: &HostCall) -> Result<(), JournalError> {
+        self.add(call, Record::Begun(call.name.clone()))?;
         self.flush().await
     }
 
@@ -299,7 +303,7 @@ impl Journal {
             }
             return Ok(None);
         };
-        if entry.digest != call.0 || entry.step != state.steps_passed {
+        if entry.digest != call.digest || entry.step != state.steps_passed {
             return Err(state.diverged("it asks for something else at", entry.number));
         }
         state.passed += 1;
@@ -330,13 +334,16 @@ impl State {
 
     fn new_entry(
         &mut self,
-        HostCall(digest): &HostCall,
+        call: &HostCall,
         record: Record,
         at: Timestamp,
         Recording { bounds, .. }: &Recording,
     ) -> Result<Entry, JournalError> {
         let number = u32::try_from(self.entries).unwrap_or(u32::MAX);
-        let entry = Entry { number, step: self.steps_passed, digest: *digest, at, record };
+        let HostCall { name, digest } = call.clone();
+        let (step, function) = (self.steps_passed, Some(name));
+        // The run and the salt are added when it is stored.
+        let entry = Entry { number, step, run: None, function, digest, at, salt: None, record };
         if self.entries >= bounds.entries {
             let max = bounds.entries;
             let message = format!("called more than {max} host functions that are recorded (`journal_entries`)");

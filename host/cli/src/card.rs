@@ -1,8 +1,10 @@
 //! Turns and suspensions as text. A person who decides sees the whole call, and untrusted text is escaped.
 
 mod arguments;
+mod steps;
 
 pub(crate) use arguments::{approved, submitted};
+pub(crate) use steps::step;
 
 use api::{Call, Closed, Editable, EditableWord, LogLine, Need, Receipt, RunLog, Suspension, Turn, TurnState, You};
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
@@ -37,6 +39,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
             "  Step {step} of a call that has begun. The plugin wrote the {text}. The host cannot know whether later effects \
              match the {end}.\n",
         ));
+    }
+    for earlier in &item.earlier {
+        row(&mut card, "before", &step(earlier));
     }
     if let Some(attempt) = item.in_doubt_attempt {
         card.push_str(&format!(
@@ -264,8 +269,12 @@ fn usage(receipt: &Receipt) -> String {
         micros => format!("{} ms", micros / 1_000),
     };
     let calls = if receipt.host_calls == 1 { "call" } else { "calls" };
+    let journal = receipt.journal.as_ref().map_or_else(String::new, |journal| {
+        let entries = if journal.entries == 1 { "entry" } else { "entries" };
+        format!(", journal of {} {entries} and {}", journal.entries, size(journal.bytes))
+    });
     format!(
-        "{time}, {}, {} host {calls}, {} in, {} out",
+        "{time}, {}, {} host {calls}, {} in, {} out{journal}",
         size(receipt.peak_memory_bytes),
         receipt.host_calls,
         size(receipt.bytes_in),
@@ -274,7 +283,7 @@ fn usage(receipt: &Receipt) -> String {
 }
 
 /// A size with its unit, rounded down.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
         ..1_024 => return format!("{bytes} B"),
         1_024..1_048_576 => (1_024, "KiB"),

@@ -19,6 +19,7 @@ mod dev;
 mod events;
 mod export;
 mod grants;
+mod journal;
 pub(crate) mod logs;
 mod man;
 mod new;
@@ -100,6 +101,7 @@ register! {
     turns::Turns,
     show::Show,
     logs::Logs,
+    journal::Journal,
     cancel::Cancel,
     pending::Pending,
     approve::Approve,

@@ -118,6 +118,7 @@ fn readers(
         outbox: store.clone(),
         standing: store.clone(),
         logs: store.clone(),
+        journals: store.clone(),
         health: store.clone(),
         audit: store.clone(),
         standings,

@@ -32,8 +32,8 @@ use crate::inbox::Inbox;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
 use crate::ports::{
-    Audit, CallLogs, Feed, Health, Indexes, KnownTool, Loaded, Outbox, Position, StandingApprovals, StoreFault,
-    StoreHealth,
+    Audit, CallLogs, Feed, Health, Indexes, Journals, KnownTool, Loaded, Outbox, Position, StandingApprovals,
+    StoreFault, StoreHealth,
 };
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
@@ -62,6 +62,7 @@ pub(crate) struct Readers {
     pub(crate) standing: Arc<dyn StandingApprovals>,
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) logs: Arc<dyn CallLogs>,
+    pub(crate) journals: Arc<dyn Journals>,
     pub(crate) health: Arc<dyn Health>,
     /// The usable standing approvals, in memory.
     pub(crate) standings: Arc<Standings>,

@@ -1,13 +1,13 @@
 //! Who may append to the journal of a durable call: the run that the turn's last commit started. A run that waits, ends
 //! or is superseded cannot append any more, so nothing that it still does counts.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use domain::{
-    Call, CallIndex, TurnId,
+    Call, CallIndex, Digest, TurnId,
     call::CallState,
-    journal::{Entry, ValueChange},
+    journal::{Entry, JournalSummary, ValueChange},
 };
 
 use crate::committer::{Committer, Contributor, TurnChange};
@@ -39,14 +39,27 @@ pub(crate) struct JournalWriter {
     pub(crate) turn: TurnId,
     pub(crate) call: CallIndex,
     pub(crate) run: u32,
+    pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,
+    /// The journal with the entries that this run appended.
+    pub(crate) summary: Mutex<JournalSummary>,
 }
 
 #[async_trait]
 impl RunJournal for JournalWriter {
     async fn append(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), AppendError> {
         let Self { turn, call, run, .. } = *self;
+        let salt = |entry: &Entry| (entry.number == 0).then(|| Digest::of((self.mint)().to_be_bytes()));
+        let stored = |entry: Entry| Entry { run: Some(run), salt: salt(&entry), ..entry };
+        let entries: Vec<Entry> = entries.into_iter().map(stored).collect();
         let row = |entry| RowChange::JournalEntry(JournalRow { turn, call, run, entry });
-        let rows = entries.into_iter().map(row).chain(values.into_iter().map(RowChange::Value));
-        self.committer.record(Commit::rows(rows.collect())).await
+        let rows = entries.iter().cloned().map(row).chain(values.into_iter().map(RowChange::Value));
+        self.committer.record(Commit::rows(rows.collect())).await?;
+        let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        *summary = entries.iter().fold(*summary, JournalSummary::then);
+        Ok(())
+    }
+
+    fn summary(&self) -> JournalSummary {
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -29,7 +29,7 @@ pub use disk::Disk;
 pub use fault::{FaultKind, StoreFault};
 pub use health::{Health, StoreHealth};
 pub use indexes::{Audiences, BegunTurns, Filter, FoundSubmission, Indexes, Order, Page, SuspensionRow};
-pub use journal::{Journals, RunJournal};
+pub use journal::{JournalPage, Journals, RunJournal};
 pub use log::{Committed, Facts, Feed, Log, TurnEnding, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Report, Subject, Subscribers, TURN_SETTLED};
 pub use policy::{AsDeclared, Policy, Question};

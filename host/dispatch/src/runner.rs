@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::{
-    Call, CallIndex, Json, Outcome, Turn,
+    Call, CallIndex, Json, Outcome, Receipt, Turn,
     gate::Rule,
     journal::{Entry, JournalBounds},
     outcome::{Failure, FailureCode},
@@ -37,6 +37,7 @@ impl Runner {
     /// is a failure of the host, and an outcome like any other.
     pub(crate) async fn run(&self, run: Run, recheck_in: Option<CallScope>) -> End {
         let (tool, durable) = (run.tool.clone(), run.durable.clone());
+        let journal = run.journal.as_ref().map(|(journal, _)| journal.clone());
         let end = async {
             if let Some(scope) = recheck_in {
                 match self.recheck.verdict(&scope, &run.pinned, &run.tool, &run.arguments).await {
@@ -47,11 +48,13 @@ impl Runner {
             }
             self.tools.run(run).await
         };
-        AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
+        let end = AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(%tool, "the host panicked while it ran a guest");
             let message = "the host failed while it ran this call";
             End::unrun(Durable::unrun(durable.as_ref(), Outcome::Failed(Failure::new(FailureCode::HostFault, message))))
-        })
+        });
+        let journal = journal.map(|journal| journal.summary());
+        End { receipt: end.receipt.map(|receipt| Receipt { journal, ..receipt }), ..end }
     }
 
     /// The run of a call. `None`: the turn has no such call, or its tool was not found.

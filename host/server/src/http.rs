@@ -6,6 +6,7 @@ mod conversations;
 mod events;
 mod external;
 mod health;
+mod journal;
 mod logs;
 mod params;
 mod pending;
@@ -50,6 +51,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(turns::read))
         .routes(routes!(turns::cancel))
         .routes(routes!(logs::read))
+        .routes(routes!(journal::read))
         .routes(routes!(events::conversation))
         .routes(routes!(events::host))
         .routes(routes!(conversations::list))

@@ -34,7 +34,8 @@ pub(crate) use self::v1::stored_state;
 type Upgrade = Option<fn(&mut Value)>;
 
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
-/// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 those that servers ask for.
+/// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 the waits that servers ask for
+/// and the summaries of journals.
 const EVENTS: &[Upgrade] = &[None, None, None];
 
 /// The version that is written.
@@ -120,7 +121,7 @@ record!(
     EndedTurn,
     Audience,
     RunLog,
-    // Version 2 has the requests that a server refused for now.
+    // Version 2 has its run and its function, requests that a server refused for now, and in the first entry a salt.
     Entry = [None]
 );
 

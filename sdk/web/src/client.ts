@@ -12,6 +12,7 @@ import type {
   Answered,
   BatchAnswered,
   CallAnswer,
+  CallJournal,
   CallLog,
   FeedEvent,
   PendingCounts,
@@ -283,6 +284,22 @@ export class Toolgate {
       path`/v1/conversations/${conversation}/calls/${call}/log`,
       signal && { signal },
     );
+  }
+
+  /**
+   * A page of the journal of a durable call: the host functions that its runs called, without their values. `after` is the `next`
+   * of the page before. The first page has the steps of the call.
+   * @throws `not-found` if there is no such call; `removed` if retention removed it.
+   */
+  callJournal(
+    conversation: string,
+    call: string,
+    options: { after?: number; limit?: number; signal?: AbortSignal } = {},
+  ): Promise<CallJournal> {
+    return this.connection.json("GET", path`/v1/conversations/${conversation}/calls/${call}/journal`, {
+      query: { after: options.after, limit: options.limit },
+      ...(options.signal && { signal: options.signal }),
+    });
   }
 
   /**

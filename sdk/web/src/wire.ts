@@ -44,6 +44,12 @@ export type CallLog = Schemas["CallLog"];
 export type RunLog = Schemas["RunLog"];
 /** A line of a log. Its message is untrusted text: show it with `shownLines`. */
 export type LogLine = Schemas["LogLine"];
+/** A page of the journal of a durable call: the host functions that it called, without their values. */
+export type CallJournal = Schemas["CallJournal"];
+/** A host function that a durable call called. */
+export type JournalEntry = Schemas["JournalEntry"];
+/** A step of a durable call in short. Its prompt is already escaped. */
+export type StepSummary = Schemas["StepSummary"];
 /** The level of a line of a log. */
 export type LogLevel = Schemas["Level"];
 /** A suspension that cannot be shown, because a stored record is damaged. */

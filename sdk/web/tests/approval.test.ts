@@ -49,6 +49,35 @@ describe("an approval", () => {
     expect(text(card, "expiry")).toMatch(/; then the call continues without an answer\.$/);
   });
 
+  it("in the middle of a call shows the steps before it", async () => {
+    const step = (step: number, kind: string, more: object) => ({
+      step,
+      suspension: "s",
+      kind,
+      since: "2026-11-22T05:00:00Z",
+      at: "2026-11-22T05:01:00Z",
+      ...more,
+    });
+    const earlier = [
+      step(2, "elicitation", { prompt: "Where\\u{202e}?", state: "answer", by: "a\u202enn" }),
+      step(3, "approval", { state: "approve", by: "bob", approvers: ["ann", "bob"] }),
+      step(4, "timer", { state: "expired", by: "system" }),
+      step(5, "external", { state: "result", by: "ci" }),
+    ];
+    const card = await approval({ step: 6, earlier: earlier as never });
+    const shown = root(card).querySelector('[part="earlier"]');
+    expect(shown?.querySelector(".label")?.textContent).toBe("The last 4 of 5 earlier steps");
+    const lines = [...(shown?.querySelectorAll("li") ?? [])].map(({ textContent }) => textContent);
+    expect(lines.map((line) => line?.replace(/, [^,]*$/, ""))).toEqual([
+      "2. Question “Where\\u{202e}?”: answer by a\\u{202e}nn",
+      "3. Approval: approve by ann and bob",
+      "4. Sleep: over",
+      "5. External wait: result by ci",
+    ]);
+    const first = await approval({ step: 1 });
+    expect(root(first).querySelector('[part="earlier"]')).toBeNull();
+  });
+
   it("is answered once, with the digest of the shown call", async () => {
     const card = await approval();
     const received: AnsweredDetail[] = [];

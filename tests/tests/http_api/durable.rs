@@ -62,7 +62,7 @@ fn durable_call_survives_a_kill_at_each_of_its_waits() {
 }
 
 /// A host with the plugin that carries out programs.
-fn programs(server: &Server) -> Host {
+pub(crate) fn programs(server: &Server) -> Host {
     programs_with(server, "")
 }
 

@@ -8,6 +8,7 @@ mod ends;
 mod external;
 mod formats;
 mod interrupted;
+mod journal;
 mod matrix;
 mod replies;
 mod roles;

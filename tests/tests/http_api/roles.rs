@@ -28,6 +28,7 @@ fn each_route_requires_its_role() {
     let call = turn["calls"][0]["id"].as_str().unwrap();
     let resolve_call = format!("/v1/conversations/c/calls/{call}/resolve");
     let call_log = format!("/v1/conversations/c/calls/{call}/log");
+    let journal = format!("/v1/conversations/c/calls/{call}/journal");
     let standing = format!("/v1/standing-approvals/standing_{:032x}", 1);
     let route = |method, path, body, expected| Route { method, path, body, expected };
     let routes = [
@@ -35,6 +36,7 @@ fn each_route_requires_its_role() {
         route("GET", "/v1/conversations/c/turns", "", [401, 200, 404, 200, 200, 200]),
         route("POST", &resolve_call, "{\"decision\":\"maybe\"}", [401, 403, 404, 422, 403, 422]),
         route("GET", &call_log, "", [401, 200, 404, 200, 200, 200]),
+        route("GET", &journal, "", [401, 200, 404, 200, 200, 200]),
         route("GET", &turn_path, "", [401, 200, 404, 200, 200, 200]),
         route("GET", "/v1/conversations/c/events", "", [401, 200, 404, 200, 200, 200]),
         route("GET", "/v1/conversations/c/events?client=x", "", [401, 403, 404, 403, 200, 200]),

@@ -121,8 +121,11 @@ pub(crate) fn entry(number: u32) -> Entry {
     Entry {
         number,
         step: 0,
+        run: None,
+        function: None,
         digest: Digest::of(number.to_be_bytes()),
         at: Timestamp::from_millis(number.into()),
+        salt: None,
         record,
     }
 }

@@ -8,6 +8,7 @@ import { approvals, bytes, counted, span } from "../text/words";
 import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
 import { Badge, Digest, END_TONES, Facts, Strange, type Tone, When } from "./bits";
 import { CallLog } from "./call-log";
+import { Journal } from "./journal";
 import { JsonTree } from "./json-tree";
 import { Unreadable } from "./page";
 
@@ -119,7 +120,12 @@ function Call({ conversation, call }: { conversation: string; call: TimelineCall
           </>
         )}
       </Fold>
-      {(call.attempt > 0 || call.log.length > 0) && <Log conversation={conversation} call={call} />}
+      {(call.attempt > 0 || call.log.length > 0) && (
+        <Read title="Log">{() => <CallLog conversation={conversation} call={call} />}</Read>
+      )}
+      {isDurable(call) && (
+        <Read title="What it did">{() => <Journal conversation={conversation} call={call} />}</Read>
+      )}
       <More call={call} />
     </li>
   );
@@ -315,6 +321,17 @@ function More({ call }: { call: TimelineCall }) {
           ["Took", receipt && span(receipt.time_us / 1000)],
           ["Memory", receipt && bytes(receipt.peak_memory_bytes)],
           ["Host calls", receipt && String(receipt.host_calls)],
+          [
+            "Journal",
+            receipt?.journal &&
+              `${counted(receipt.journal.entries, "entry", "entries")}, ${bytes(receipt.journal.bytes)}`,
+          ],
+          [
+            "Digest of the journal",
+            receipt?.journal && (
+              <Digest key="journal" of={receipt.journal.digest} label="digest of the journal" />
+            ),
+          ],
           ["Ended", call.settledAt && <When key="ended" at={call.settledAt} />],
         ]}
       />
@@ -322,11 +339,17 @@ function More({ call }: { call: TimelineCall }) {
   );
 }
 
-function Log({ conversation, call }: { conversation: string; call: TimelineCall }) {
+/** Whether the call has waited in the middle of its code, or has recorded something. */
+function isDurable({ waits, receipt }: TimelineCall): boolean {
+  return waits.some(({ step }) => step !== undefined) || receipt?.journal != null;
+}
+
+/** Content that is read when somebody opens it. */
+function Read({ title, children }: { title: string; children: () => React.ReactNode }) {
   const [isWanted, setWanted] = useState(false);
   return (
-    <Fold title="Log" onOpen={() => setWanted(true)}>
-      {isWanted && <CallLog conversation={conversation} call={call} />}
+    <Fold title={title} onOpen={() => setWanted(true)}>
+      {isWanted && children()}
     </Fold>
   );
 }

@@ -221,6 +221,14 @@ impl Requests {
         self.left = self.left.saturating_sub(1);
     }
 
+    /// A text without the secrets of the host.
+    pub(super) fn redacted(&self, text: String) -> String {
+        match &self.open {
+            Some(open) => open.shared.vault.redacted(text),
+            None => text,
+        }
+    }
+
     /// Whether the operator says that the server carries out a repeated request only once.
     pub(super) fn may_repeat(&self, parts: &http::request::Parts) -> bool {
         self.allowing(parts).iter().any(|rule| rule.idempotent)

@@ -14,7 +14,7 @@ use super::recorded::{Complete, Recorder, name};
 use super::session::{Requests, is_safe};
 use super::whole::Whole;
 use crate::journal::{Effect, HostCall, Journal, JournalError};
-use crate::stop::Stop;
+use crate::stop::{Stop, excerpt};
 
 /// The result of a request for the guest.
 type Answer = Result<Response<WasiBody>, Error>;
@@ -75,7 +75,7 @@ impl Requests {
         let Some(journal) = self.recorder.as_ref().map(|recorder| recorder.journal.clone()) else {
             return Err(not_recorded().into());
         };
-        let call = call(&request.parts, &request.body);
+        let call = call(shown(&request.parts, |text| self.redacted(text)), &request.parts, &request.body);
         let named = name(&request.parts);
         let in_doubt = |number| {
             JournalError::InDoubt(format!(
@@ -153,7 +153,7 @@ impl Requests {
             Err(error) => return Ok(Ok(failed(error)?)),
         };
         if !is_safe(&parts.method) && !begun {
-            journal.begin(call, &named).await?;
+            journal.begin(call).await?;
         }
         let (answer, task) = exchange.start();
         let response = match answer.response(task).await {
@@ -194,12 +194,19 @@ fn not_recorded() -> Stop {
     Stop::Fault("a request is not recorded".to_owned())
 }
 
+/// The request in the journal: without its query, what identifies its user, and secrets of the host.
+pub(super) fn shown(parts: &Parts, redact: impl FnOnce(String) -> String) -> String {
+    let uri = &parts.uri;
+    let host = uri.authority().map_or("", |authority| authority.as_str().rsplit('@').next().unwrap_or_default());
+    excerpt(&redact(format!("http {} {}://{host}{}", parts.method, uri.scheme_str().unwrap_or("https"), uri.path())))
+}
+
 /// The request as the guest made it, without what the host adds. Secrets are placeholders.
-fn call(parts: &Parts, body: &Bytes) -> HostCall {
+fn call(name: String, parts: &Parts, body: &Bytes) -> HostCall {
     let mut headers: Vec<_> = parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     headers.sort_by_key(|(name, _)| *name);
     let uri = parts.uri.to_string();
     let mut arguments: Vec<&[u8]> = vec![parts.method.as_str().as_bytes(), uri.as_bytes(), body];
     arguments.extend(headers.into_iter().flat_map(|(name, value)| [name.as_bytes(), value]));
-    HostCall::new("wasi:http/outgoing-handler.handle", &arguments)
+    HostCall::new(name, "wasi:http/outgoing-handler.handle", &arguments)
 }

@@ -53,7 +53,7 @@ fn run(earlier: &Arc<[Entry]>, steps: u32, bounds: JournalBounds) -> (Journal, A
 }
 
 fn call(name: &str) -> HostCall {
-    HostCall::new(name, &[])
+    HostCall::new(name, name, &[])
 }
 
 /// The result of a future that never waits.
@@ -66,7 +66,7 @@ fn recorded() -> Arc<[Entry]> {
     let (journal, written, _) = run(&[].into(), 1, JournalBounds::default());
     journal.record(&call("a"), "1".into()).unwrap();
     journal.pass_step().unwrap();
-    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     assert_eq!(written.batches(), [2, 1], "the result comes with the effect, and both before the effect's own result");
     written.entries()
@@ -93,7 +93,7 @@ fn later_run_gets_what_the_first_one_got() {
     journal.record(&call("c"), "3".into()).unwrap();
     at_once(journal.flush()).unwrap();
     let new = written.entries();
-    assert_eq!((new.len(), new[0].number, new[0].step), (1, 3, 1));
+    assert_eq!((new.len(), new[0].number, new[0].step, new[0].function.as_deref()), (1, 3, 1, Some("c")));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn refused(until: u64) -> RefusedForNow {
 /// A journal: an effect that is refused for now, the wait for it, and then the next run, which begins it again and ends it.
 fn recorded_after_a_refusal() -> Arc<[Entry]> {
     let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
-    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     journal.refuse(&call("b"), refused(9)).unwrap();
     at_once(journal.flush()).unwrap();
     let entries = written.entries();
@@ -141,7 +141,7 @@ fn recorded_after_a_refusal() -> Arc<[Entry]> {
     assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Refused(0, refused(9))));
     journal.pass_step().unwrap();
     assert_eq!(journal.effect(&call("b")).unwrap(), None, "it is sent again");
-    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     [&*entries, &*written.entries()].concat().into()
 }
@@ -190,7 +190,7 @@ fn stop_is_seen_at_the_same_check_in_a_later_run() {
         [false, false, true].iter().zip(1..).map(|(stop, n)| journal.stops_at(n, *stop).unwrap()).collect();
     assert_eq!(seen, [false, false, true]);
     assert_eq!(written.batches(), [0; 0], "it is written with the next effect");
-    at_once(journal.begin(&call("b"), "POST b")).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     assert_eq!(written.batches(), [3]);
 
     // The host of the later run asks for nothing, or from the start.

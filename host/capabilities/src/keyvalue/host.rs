@@ -80,7 +80,8 @@ impl View<'_, State> {
         let Some(journal) = self.state.journal.clone() else {
             return Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?);
         };
-        let call = HostCall::new(&format!("wasi:keyvalue.{function}"), &[&[bucket.as_bytes()][..], arguments].concat());
+        let arguments = [&[bucket.as_bytes()][..], arguments].concat();
+        let call = HostCall::new(format!("key-value {function}"), &format!("wasi:keyvalue.{function}"), &arguments);
         if let Some(result) = recorded::recorded(&journal, &call)? {
             return Ok(result);
         }
@@ -89,7 +90,7 @@ impl View<'_, State> {
             recorded::record(&journal, &call, &result)?;
             return Ok(result);
         }
-        let committing = Arc::new(Committing::new::<T>(journal.clone(), call));
+        let committing = Arc::new(Committing::new::<T>(journal.clone(), call.clone()));
         let buckets = access.buckets.committed_by(committing.clone());
         let buckets = buckets.ok_or_else(|| Stop::Fault("the store keeps no journals".to_owned()))?;
         let access = Access { buckets, ..access };

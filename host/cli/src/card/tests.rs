@@ -25,9 +25,40 @@ fn a_receipt_fits_one_line() {
         ((7, 65_536, 0, 1_048_575, 10 << 20), "7 µs, 64 KiB, 0 host calls, 1023 KiB in, 10 MiB out"),
     ] {
         let (time_us, peak_memory_bytes, host_calls, bytes_in, bytes_out) = receipt;
-        let receipt = Receipt { time_us, peak_memory_bytes, peak_host_bytes: 0, host_calls, bytes_in, bytes_out };
+        let receipt =
+            Receipt { time_us, peak_memory_bytes, peak_host_bytes: 0, host_calls, bytes_in, bytes_out, journal: None };
         assert_eq!(usage(&receipt), line);
+        let journal = Some(api::JournalSummary { entries: 2, bytes: 2_560, digest: "sha256:0".to_owned() });
+        assert_eq!(usage(&Receipt { journal, ..receipt }), format!("{line}, journal of 2 entries and 2.5 KiB"));
     }
+}
+
+#[test]
+fn card_shows_the_steps_before_it() {
+    let step = |step: u32, kind: &str, more: &str| {
+        format!(
+            r#"{{"step": {step}, "suspension": "s", "kind": "{kind}", "since": "2026-01-01T00:00:00.000Z", {more}}}"#
+        )
+    };
+    let ended = r#""at": "2026-01-01T00:01:00.000Z""#;
+    let steps = [
+        step(1, "elicitation", &format!(r#""prompt": "Where\\u{{1b}}?", "state": "answer", "by": "ann", {ended}"#)),
+        step(2, "approval", &format!(r#""state": "approve", "by": "bob", "approvers": ["ann", "bob"], {ended}"#)),
+        step(3, "timer", &format!(r#""state": "expired", "by": "system", {ended}"#)),
+        step(4, "external", r#""state": "open""#),
+    ];
+    let earlier = serde_json::from_str(&format!("[{}]", steps.join(","))).expect("steps");
+    let card = suspension(&Suspension { earlier, ..open("approval") }, &Terminal::plain());
+    let lines: Vec<_> = card.lines().filter_map(|line| line.strip_prefix("  before      ")).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"step 1: question "Where\u{1b}?", answer by ann at 2026-01-01T00:01:00.000Z"#,
+            "step 2: approval, approve by ann and bob at 2026-01-01T00:01:00.000Z",
+            "step 3: sleep, over at 2026-01-01T00:01:00.000Z",
+            "step 4: external wait, open since 2026-01-01T00:00:00.000Z",
+        ]
+    );
 }
 
 /// A suspension with these members. The other required ones have values that no card shows.

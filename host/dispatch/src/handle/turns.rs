@@ -1,8 +1,8 @@
 //! The turns of a conversation, and the suspensions and the log of one call: what a caller finds under its own ids.
 
 use domain::{
-    Call, CallId, CallIndex, ConversationId, Json, Outcome, Principal, Refusal, SuspensionId, Turn, TurnId,
-    turn::TurnState,
+    Call, CallId, CallIndex, ConversationId, Digest, Json, Outcome, Principal, Refusal, SuspensionId, Turn, TurnId,
+    journal::JournalBounds, turn::TurnState,
 };
 
 use super::Handle;
@@ -10,7 +10,7 @@ use super::read::{PAGE_BYTES, SuspensionPage, size as view_size};
 use crate::error::{Error, Resource};
 use crate::index;
 use crate::pending::narrowed;
-use crate::ports::{Filter, Order, Position, RunLog, SuspensionRow};
+use crate::ports::{Filter, JournalPage, Order, Position, RunLog, SuspensionRow};
 
 /// The approximate size of a call in a list without its id and tool, in bytes.
 const CALL: usize = 256;
@@ -20,6 +20,9 @@ const MAX_LOADED: usize = 1_000;
 
 /// The maximum number of pages of the index that a listing reads.
 const MAX_PAGES: usize = 32;
+
+/// The maximum number of bytes of a page of a journal, except of one entry.
+const JOURNAL_BYTES: usize = 1 << 20;
 
 /// A few suspensions that belong together.
 #[derive(Debug, Clone, Copy)]
@@ -166,6 +169,30 @@ impl Handle {
         let (index, _) = turn.call(call).ok_or(Error::NotFound(Resource::Call))?;
         let runs = self.run_logs(&turn, index).await?;
         Ok((turn, index, runs))
+    }
+
+    /// A page of the journal of a call: its turn, its position there, the page from this entry, and the salt of the journal's
+    /// digests. A principal who may see the log of a call may see its journal. Calls that are not durable have none.
+    ///
+    /// # Errors
+    /// As [`Self::call_log`].
+    pub async fn call_journal(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        call: &CallId,
+        from: u32,
+        entries: usize,
+    ) -> Result<(Turn, CallIndex, JournalPage, Option<Digest>), Error> {
+        let turn = self.turn_of(by, conversation, call).await?;
+        let (index, _) = turn.call(call).ok_or(Error::NotFound(Resource::Call))?;
+        let journals = &self.inner.readers.journals;
+        let page = journals.journal_page(turn.id, index, from, JournalBounds { entries, bytes: JOURNAL_BYTES }).await?;
+        let first = match from {
+            0 => page.entries.first().cloned(),
+            _ => journals.journal_page(turn.id, index, 0, JournalBounds { entries: 1, bytes: 0 }).await?.entries.pop(),
+        };
+        Ok((turn, index, page, first.and_then(|first| first.salt)))
     }
 
     /// The logs of the calls of a turn that was read, in the order of the calls.

@@ -1,10 +1,11 @@
 //! Performs the effects of a turn's state: starts the runs that are due and stops the others. Repeating this is safe.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use domain::{
     Call, CallIndex, ConversationId, Span, Turn,
     effect::Effect,
+    journal::JournalSummary,
     step::{Durable, RunEnd},
     turn::Input,
 };
@@ -170,7 +171,9 @@ impl Pipeline {
             turn.calls.get(call.get()).filter(|call| call.pinned.as_ref().is_some_and(|pinned| pinned.durable));
         let Some(run) = durable.map(Call::run) else { return Ok(None) };
         let entries = self.journals.journal(turn.id, call).await?;
-        let writer = JournalWriter { committer: self.committer.clone(), turn: turn.id, call, run };
+        let (committer, mint) = (self.committer.clone(), self.shared.mint.clone());
+        let summary = Mutex::new(JournalSummary::of(&entries));
+        let writer = JournalWriter { committer, turn: turn.id, call, run, mint, summary };
         Ok(Some(Journal { entries, writes: (Arc::new(writer), self.shared.settings.journal) }))
     }
 }

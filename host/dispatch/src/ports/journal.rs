@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use domain::{
     CallIndex, TurnId,
-    journal::{Entry, ValueChange},
+    journal::{Entry, JournalBounds, JournalSummary, ValueChange},
 };
 
 use super::commit::AppendError;
@@ -19,8 +19,28 @@ use super::fault::StoreFault;
 /// - The journals of a removed turn are removed.
 #[async_trait]
 pub trait Journals: Send + Sync {
-    /// The entries of a call's journal, in their order.
-    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault>;
+    /// The entries of a call's journal from this number, in their order. At most `max`, except that one entry may have more
+    /// bytes.
+    async fn journal_page(
+        &self,
+        turn: TurnId,
+        call: CallIndex,
+        from: u32,
+        max: JournalBounds,
+    ) -> Result<JournalPage, StoreFault>;
+
+    /// All entries of a call's journal.
+    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
+        let all = JournalBounds { entries: usize::MAX, bytes: usize::MAX };
+        Ok(self.journal_page(turn, call, 0, all).await?.entries)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JournalPage {
+    pub entries: Vec<Entry>,
+    /// The number of entries of the whole journal.
+    pub length: u32,
 }
 
 /// Appends to the journal of one call, for one run.
@@ -32,4 +52,7 @@ pub trait RunJournal: Send + Sync {
     /// [`AppendError::Superseded`]: the run may not append any more. Nothing is written, also with other errors, except
     /// that the state is unknown after a fault of the disk.
     async fn append(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), AppendError>;
+
+    /// The journal with everything that this run appended.
+    fn summary(&self) -> JournalSummary;
 }

@@ -19,6 +19,7 @@ async fn every_route_authenticates_and_checks_roles() {
         ("POST", turns.to_owned()),
         ("GET", turn.clone()),
         ("GET", "/v1/conversations/c/calls/p/log".to_owned()),
+        ("GET", "/v1/conversations/c/calls/p/journal".to_owned()),
         ("POST", format!("{turn}/cancel")),
         ("GET", "/v1/pending".into()),
         ("GET", format!("/v1/suspensions/susp_{:032x}", 3)),
@@ -56,6 +57,7 @@ async fn every_route_authenticates_and_checks_roles() {
         POST /v1/conversations/c/turns 401 401 400 400 400 400 400 400
         GET /v1/conversations/c/turns/turn_2 401 401 200 404 404 200 200 200
         GET /v1/conversations/c/calls/p/log 401 401 200 404 404 200 200 200
+        GET /v1/conversations/c/calls/p/journal 401 401 200 404 404 200 200 200
         POST /v1/conversations/c/turns/turn_2/cancel 401 401 200 404 404 403 403 200
         GET /v1/pending 401 401 200 200 200 200 200 200
         GET /v1/suspensions/susp_3 401 401 200 404 404 200 200 200

@@ -66,6 +66,7 @@ async fn document_lists_every_route_with_its_problems() {
         GET /v1/audit/checkpoint 200 400 401 403 404 421 429 500 503 507
         GET /v1/backup 200 400 401 403 404 421 429 500 503 507
         GET /v1/conversations 200 400 401 403 421 429 500 503 507
+        GET /v1/conversations/{conversation}/calls/{call}/journal 200 400 401 403 404 410 421 429 500 503 507
         GET /v1/conversations/{conversation}/calls/{call}/log 200 400 401 403 404 410 421 429 500 503 507
         POST /v1/conversations/{conversation}/calls/{call}/resolve 200 400 401 403 404 408 409 410 413 415 421 422 429 500 503 507
         GET /v1/conversations/{conversation}/events 200 400 401 403 404 421 429 500 503 507

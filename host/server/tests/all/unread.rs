@@ -51,6 +51,7 @@ async fn every_response_counts_until_it_was_read() {
         ("alice", "POST", format!("{ended}/cancel")),
         ("alice", "GET", "/v1/conversations/c/turns".to_owned()),
         ("alice", "GET", "/v1/conversations/c/calls/1/log".to_owned()),
+        ("alice", "GET", "/v1/conversations/c/calls/1/journal".to_owned()),
         ("alice", "GET", "/v1/conversations".to_owned()),
         ("bob", "GET", "/v1/pending".to_owned()),
         ("carol", "GET", "/v1/pending?mine=true".to_owned()),

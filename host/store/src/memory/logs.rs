@@ -1,8 +1,11 @@
 //! The logs and the journals of calls.
 
 use async_trait::async_trait;
-use dispatch::ports::{AppendError, CallLogs, JournalRow, Journals, RowChange, RunLog, StoreFault};
-use domain::{CallIndex, TurnId, journal::Entry};
+use dispatch::ports::{AppendError, CallLogs, JournalPage, JournalRow, Journals, RowChange, RunLog, StoreFault};
+use domain::{
+    CallIndex, TurnId,
+    journal::{Entry, JournalBounds},
+};
 
 use super::{MemoryStore, State};
 use crate::record::Record;
@@ -62,8 +65,23 @@ fn size(record: &impl Record) -> u64 {
 
 #[async_trait]
 impl Journals for MemoryStore {
-    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
-        Ok(self.state().journals.get(&(turn, call)).map(|(_, entries)| entries.clone()).unwrap_or_default())
+    async fn journal_page(
+        &self,
+        turn: TurnId,
+        call: CallIndex,
+        from: u32,
+        max: JournalBounds,
+    ) -> Result<JournalPage, StoreFault> {
+        let state = self.state();
+        let Some((_, all)) = state.journals.get(&(turn, call)) else { return Ok(JournalPage::default()) };
+        let mut bytes: usize = 0;
+        let fits = |entry: &&Entry| {
+            let is_first = bytes == 0;
+            bytes = bytes.saturating_add(entry.size());
+            is_first || bytes <= max.bytes
+        };
+        let entries = all.iter().skip(from as usize).take(max.entries).take_while(fits).cloned().collect();
+        Ok(JournalPage { entries, length: u32::try_from(all.len()).unwrap_or(u32::MAX) })
     }
 }
 

@@ -354,6 +354,7 @@ fn receipt() -> Receipt {
         host_calls: 34,
         bytes_in: 2,
         bytes_out: u64::MAX,
+        journal: None,
     }
 }
 

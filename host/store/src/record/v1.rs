@@ -35,6 +35,7 @@ use domain::{
     Digest, Json, Outcome, OwnerId, PluginName, Receipt, Span, Timestamp,
     call::{Pinned, Running, Wait},
     event::{Rejection, TurnEnd},
+    journal::JournalSummary,
     outcome::{Failure, FailureCode},
     tool::{Approval, Executor, Recovery},
 };
@@ -175,6 +176,7 @@ records! {
         host_calls: u64,
         bytes_in: u64,
         bytes_out: u64,
+        journal: Option<JournalSummary> = "Option::is_none",
     }
 
     struct Failure "Failure" {

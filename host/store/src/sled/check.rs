@@ -9,9 +9,9 @@ use std::fmt;
 
 use dispatch::ports::{DeliveryRow, EndedTurn, Head, Position, Recorded, RunLog, Source, StoreFault, SuspensionRow};
 use domain::{
-    StandingId, SuspensionId, TurnId,
-    event::{HostStarted, PluginEvent},
-    journal::Entry,
+    Event, StandingId, SuspensionId, TurnId,
+    event::{CallEvent, HostStarted, PluginEvent},
+    journal::{Entry, JournalSummary},
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
     suspension::Audience,
@@ -121,6 +121,7 @@ impl Check<'_> {
             return Err(fault.clone());
         }
         let is_migrated = self.is_migrated;
+        let is_complete = self.limit > SAMPLE;
         self.each(keys::LOG, |reader, key, value| {
             let (position, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             let (turn, number) = keys::read_pointer(&key[1..]).ok_or("its key is damaged")?;
@@ -139,7 +140,8 @@ impl Check<'_> {
             if let Some(blob) = blobs::referred(record).filter(|_| is_migrated) {
                 points_to(reader, &keys::reference(blob, key))?;
             }
-            decode(reader, record, record::read_events).map(drop)
+            let events = decode(reader, record, record::read_events)?;
+            if is_complete { summaries(reader, turn, &events) } else { Ok(()) }
         })?;
         self.removals()?;
         self.each(keys::FEED, |reader, _, value| {
@@ -292,6 +294,32 @@ fn turn_of(index: u8, key: &[u8], value: &[u8]) -> Option<TurnId> {
         keys::UNFINISHED | keys::DUE => keys::tail_u128(key).map(TurnId::from_bits),
         _ => None,
     }
+}
+
+/// Compares the receipts in these events with the journals of their calls, where they still exist.
+fn summaries(reader: &Reader, turn: TurnId, events: &[Event]) -> Result<(), Inconsistency> {
+    for event in events {
+        let Event::Call { call, event: CallEvent::Settled { receipt: Some(receipt), .. } } = event else { continue };
+        let Some(expected) = receipt.journal else { continue };
+        if !exists(reader, &journals::head(turn, *call))? {
+            continue;
+        }
+        let mut found = JournalSummary::default();
+        for number in 0..expected.entries {
+            let value = reader.tree.get(journals::entry(turn, *call, number)).map_err(|error| error.to_string())?;
+            // A missing or damaged entry is reported on its own.
+            let Some(value) = value else { return Ok(()) };
+            let (_, record) = keys::stamped(&value).ok_or("the commit position of a journal's entry is missing")?;
+            found = found.then(&decode(reader, record, Entry::read)?);
+        }
+        if found != expected {
+            let (call, entries) = (call.0, expected.entries);
+            return Err(
+                format!("the receipt of call {call} does not fit the first {entries} entries of its journal").into()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Checks that an entry of the chain follows from the entry before it and from its record.

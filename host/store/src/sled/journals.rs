@@ -2,8 +2,11 @@
 //! how many entries there are.
 
 use async_trait::async_trait;
-use dispatch::ports::{Journals, StoreFault};
-use domain::{CallIndex, TurnId, journal::Entry};
+use dispatch::ports::{JournalPage, Journals, StoreFault};
+use domain::{
+    CallIndex, TurnId,
+    journal::{Entry, JournalBounds},
+};
 
 use super::SledStore;
 use super::keys::{JOURNAL, JOURNAL_ENTRY, of_calls};
@@ -38,32 +41,61 @@ pub(super) fn head_value(run: u32, length: u32) -> Vec<u8> {
 
 impl Reader {
     /// Fails if an entry is damaged or missing, or if the head is lost, because a run without them would repeat an effect.
-    pub(super) async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
+    pub(super) async fn journal_page(
+        &self,
+        turn: TurnId,
+        call: CallIndex,
+        from: u32,
+        max: JournalBounds,
+    ) -> Result<JournalPage, StoreFault> {
         let what = || format!("the journal of call {} of {turn}", call.0);
-        let length = match self.stamped(&head(turn, call)).await? {
-            Some(value) => read_head(&value).ok_or_else(|| damaged(what()))?.1,
-            None => 0,
-        };
-        let mut entries = Vec::new();
-        for number in 0..length {
-            let value = self.stamped(&entry(turn, call, number)).await?.ok_or_else(|| damaged(what()))?;
+        let length = self.journal_length(turn, call).await?;
+        let (mut entries, mut bytes) = (Vec::new(), 0_usize);
+        for number in from..length {
+            if entries.len() >= max.entries {
+                break;
+            }
+            let Some(value) = self.stamped(&entry(turn, call, number)).await? else {
+                // It may have been removed meanwhile.
+                return match self.journal_length(turn, call).await? {
+                    0 => Ok(JournalPage::default()),
+                    _ => Err(damaged(what())),
+                };
+            };
             let read = self.decode(&value, Entry::read, &what).await?;
             if read.number != number {
                 return Err(damaged(what()));
             }
+            bytes = bytes.saturating_add(read.size());
+            if bytes > max.bytes && !entries.is_empty() {
+                break;
+            }
             entries.push(read);
         }
-        // The head is lost, or older than its entries.
-        if self.tree.contains_key(entry(turn, call, length)).map_err(fault("read a journal"))? {
+        // The head is lost, or older than its entries. A run may have appended meanwhile.
+        let is_beyond = self.tree.contains_key(entry(turn, call, length)).map_err(fault("read a journal"))?;
+        if is_beyond && self.journal_length(turn, call).await? == length {
             return Err(damaged(what()));
         }
-        Ok(entries)
+        Ok(JournalPage { entries, length })
+    }
+
+    async fn journal_length(&self, turn: TurnId, call: CallIndex) -> Result<u32, StoreFault> {
+        let head = self.stamped(&head(turn, call)).await?;
+        let what = || damaged(format!("the journal of call {} of {turn}", call.0));
+        head.map_or(Ok(0), |head| Ok(read_head(&head).ok_or_else(what)?.1))
     }
 }
 
 #[async_trait]
 impl Journals for SledStore {
-    async fn journal(&self, turn: TurnId, call: CallIndex) -> Result<Vec<Entry>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.journal(turn, call).await }).await
+    async fn journal_page(
+        &self,
+        turn: TurnId,
+        call: CallIndex,
+        from: u32,
+        max: JournalBounds,
+    ) -> Result<JournalPage, StoreFault> {
+        self.reads.run(move |reader| async move { reader.journal_page(turn, call, from, max).await }).await
     }
 }

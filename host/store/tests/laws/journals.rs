@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dispatch::ports::{AppendError, Commit, JournalRow, RowChange};
-use domain::journal::{Entry, Record, RefusedForNow, ValueChange};
+use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
 use domain::{CallIndex, Digest, Span};
 
 use crate::given::{Subject, commit, time, turn};
@@ -21,7 +21,9 @@ pub(crate) fn entry(number: u32) -> Entry {
         }
         _ => Record::Begun("POST https://api.example.com/".into()),
     };
-    Entry { number, step: number / 3, digest: Digest::of(number.to_be_bytes()), at: time(u64::from(number)), record }
+    let (digest, at) = (Digest::of(number.to_be_bytes()), time(u64::from(number)));
+    let (run, function, salt) = (Some(1), Some("key-value get".into()), (number == 0).then(|| Digest::of("salt")));
+    Entry { number, step: number / 3, run, function, digest, at, salt, record }
 }
 
 pub(crate) fn names(number: u64, run: Option<u32>) -> RowChange {
@@ -50,6 +52,23 @@ pub(crate) async fn a_journal_is_what_was_appended_to_it(store: Subject) {
     assert_eq!(store.journal(turn(1), CallIndex(1)).await.unwrap(), []);
     assert_eq!(store.journal(turn(2), CALL).await.unwrap(), []);
     assert_eq!(store.head().await.unwrap(), head, "journals are not in the audit");
+}
+
+pub(crate) async fn a_journal_is_read_in_pages(store: Subject) {
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    append(&store, (0..6).map(|number| row(1, 1, entry(number)))).await.unwrap();
+    let read = async |from, entries, bytes| {
+        let page = store.journal_page(turn(1), CALL, from, JournalBounds { entries, bytes }).await.unwrap();
+        assert_eq!(page.length, 6);
+        page.entries.iter().map(|entry| entry.number).collect::<Vec<_>>()
+    };
+    assert_eq!(read(0, 2, usize::MAX).await, [0, 1]);
+    assert_eq!(read(4, 10, usize::MAX).await, [4, 5]);
+    assert_eq!(read(6, 10, usize::MAX).await, []);
+    // The entry 2 has 200 KiB.
+    assert_eq!(read(0, 10, 100 << 10).await, [0, 1]);
+    assert_eq!(read(2, 10, 100 << 10).await, [2], "a page has at least one entry");
+    assert_eq!(read(3, 10, 100 << 10).await, [3, 4, 5]);
 }
 
 pub(crate) async fn only_the_named_run_appends(store: Subject) {

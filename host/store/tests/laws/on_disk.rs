@@ -6,6 +6,7 @@ use std::path::Path;
 use dispatch::ports::{
     Audit as _, Commit, Facts, Feed, Filter, Indexes as _, Journals as _, Log as _, Outbox as _, Position, RowChange,
 };
+use domain::{Digest, Event, Outcome, Receipt, event::CallEvent, journal::JournalSummary};
 
 use crate::given::{self, commit, conversation, due, events, fact, large_fact, principal, turn, with};
 use crate::journals;
@@ -265,6 +266,28 @@ async fn a_journal_that_is_not_whole_is_found() {
         let fault = store.journal(turn(number), journals::CALL).await.unwrap_err();
         assert!(fault.is_damage(), "{fault}");
     }
+}
+
+#[tokio::test]
+async fn a_receipt_that_does_not_fit_its_journal_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let entries: Vec<_> = (0..3).map(journals::entry).collect();
+    // A run that was stopped has recorded the last entry.
+    let fits = JournalSummary::of(&entries[..2]);
+    for (number, digest) in [(1, fits.digest), (2, Digest::of("another"))] {
+        store.append(&commit(number, 0, 1).with([journals::names(number, Some(1))])).await.unwrap();
+        let rows = entries.iter().map(|entry| journals::row(number, 1, entry.clone()));
+        store.append(&Commit::rows(rows.collect())).await.unwrap();
+        let journal = Some(JournalSummary { digest, ..fits });
+        let (outcome, receipt, at) =
+            (Outcome::InDoubt, Some(Receipt { journal, ..Receipt::default() }), given::time(9));
+        let settled = Event::Call { call: journals::CALL, event: CallEvent::Settled { outcome, receipt, at } };
+        store.append(&events(number, 1, vec![settled])).await.unwrap();
+    }
+    let problems: Vec<_> = store.check().unwrap().problems.iter().map(ToString::to_string).collect();
+    let [problem] = &*problems else { panic!("{problems:#?}") };
+    assert!(problem.ends_with("the receipt of call 0 does not fit the first 2 entries of its journal"), "{problem}");
 }
 
 #[tokio::test]

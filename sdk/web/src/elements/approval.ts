@@ -12,7 +12,7 @@ import { Card } from "./card.js";
 import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
-import { context, defaults, expiry, header, prompt, promptBy, reason } from "./sections.js";
+import { context, defaults, earlier, expiry, header, prompt, promptBy, reason } from "./sections.js";
 import { StandingControls } from "./standing.js";
 
 /** Elements that take text, so that letter keys are no shortcuts in them. */
@@ -145,6 +145,7 @@ export class ToolgateApproval extends Card {
         { part: "card", attributes: { "aria-labelledby": id, tabindex: "-1" } },
         element,
         reason(suspension),
+        earlier(suspension),
         prompt(suspension),
         this.#arguments.element,
         defaults(suspension),

@@ -1,7 +1,7 @@
 /** The parts of a card. Each function makes elements from a suspension. */
 import { members, pretty } from "../json-text.js";
-import { clockTime, json, line, lines, span } from "../text.js";
-import type { Suspension } from "../wire.js";
+import { clockTime, json, line, lines, names, span } from "../text.js";
+import type { StepSummary, Suspension } from "../wire.js";
 import { changes } from "./changes.js";
 import { freshId, make } from "./dom.js";
 
@@ -62,6 +62,42 @@ export function reason({
     make("strong", {}, "Why: "),
     `${display?.reason ?? lines(reason)}${asker}`,
   );
+}
+
+const STEPS: Record<string, string> = {
+  approval: "Approval",
+  elicitation: "Question",
+  timer: "Sleep",
+  external: "External wait",
+};
+
+/** The steps of the call before this one. */
+export function earlier({ earlier: steps, step }: Suspension): HTMLElement | undefined {
+  const last = steps?.at(-1);
+  if (steps == null || last === undefined) return undefined;
+  const hasAll = steps[0]?.step === 1;
+  return make(
+    "section",
+    { part: "earlier" },
+    make(
+      "div",
+      { class: "label" },
+      hasAll ? "Earlier steps of this call" : `The last ${steps.length} of ${(step ?? 1) - 1} earlier steps`,
+    ),
+    make("ul", {}, ...steps.map((each) => make("li", { attributes: { dir: "auto" } }, stepText(each)))),
+  );
+}
+
+/** A step on one line. The host has escaped the prompt. */
+function stepText({ step, kind, prompt, state, by, approvers, since, at }: StepSummary): string {
+  const asked = prompt == null ? "" : ` “${prompt}”`;
+  const who = approvers?.length ? names(approvers) : line(by ?? "");
+  const isOver = kind === "timer" && state === "expired";
+  const end =
+    at == null
+      ? `${line(state)} since ${clockTime(since)}`
+      : `${isOver ? "over" : `${line(state)} by ${who}`}, ${clockTime(at)}`;
+  return `${step}. ${STEPS[kind] ?? line(kind)}${asked}: ${end}`;
 }
 
 /** The prompt and its author. */

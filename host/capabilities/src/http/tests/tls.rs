@@ -8,6 +8,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::server::{Script, Server, head, says};
 use super::*;
+use crate::http::settle::shown;
 use crate::secrets::{SecretPlace, SecretValue};
 
 const AUTHORITY: &[u8] = include_bytes!("tls/ca.der");
@@ -214,4 +215,16 @@ fn with_secrets_plain_http_reaches_only_the_own_network() {
     let (mut world, _) = entrusted(Setup::at(server.address).found(vec![vec!["93.184.216.34"]]));
     let url = format!("http://api.example.com:{}/", server.address.port());
     assert!(matches!(world.fails(&url), Error::DestinationIpProhibited));
+}
+
+#[test]
+fn name_in_the_journal_holds_no_secret() {
+    let plugin = PluginName::new("web").expect("a name");
+    let vault = Vault::new(&plugin, "turn_1.call_1", &[secret()]);
+    let named = |url: &str| shown(&get(url).into_parts().0, |text| vault.redacted(text));
+    assert_eq!(named("https://ann:word@example.com:8443/a/b?token=1"), "http GET https://example.com:8443/a/b");
+    assert_eq!(named(&format!("http://example.com/{VALUE}/b")), "http GET http://example.com/[secret token]/b");
+    // Cut only after the redaction: no part of the value stays at the end.
+    let url = format!("http://example.com/{}/{VALUE}", "x".repeat(375));
+    assert!(!named(&url).contains(&VALUE[..4]), "{}", named(&url));
 }

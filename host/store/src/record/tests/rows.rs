@@ -123,7 +123,16 @@ fn the_log_of_a_run_is_written_as_its_golden_file() {
 
 #[test]
 fn entries_of_journals_equal_their_golden_files() {
-    let entry = |record| Entry { number: 7, step: 2, digest: Digest::of("a call"), at: at(9), record };
+    let entry = |record| Entry {
+        number: 7,
+        step: 2,
+        run: Some(3),
+        function: Some("key-value increment".into()),
+        digest: Digest::of("a call"),
+        at: at(9),
+        salt: None,
+        record,
+    };
     let result = entry(journal::Record::Result("{\"sum\":5}".into()));
     check("row_journal_result", &result, Record::write, Record::read);
     let begun = entry(journal::Record::Begun("POST https://api.example.com/".into()));
@@ -132,14 +141,25 @@ fn entries_of_journals_equal_their_golden_files() {
         let refused = journal::RefusedForNow { until: at(1_009), wait: Span::from_secs(1), in_doubt };
         check(name, &entry(journal::Record::Refused(refused)), Record::write, Record::read);
     }
+    let first = Entry { number: 0, salt: Some(Digest::of("salt")), ..result.clone() };
+    check("row_journal_first", &first, Record::write, Record::read);
 }
 
 #[test]
-fn entries_of_the_version_before_refusals_are_still_read() {
-    let golden = include_bytes!("../../../tests/golden/v1/row_journal_begun.json").trim_ascii_end();
-    let record = journal::Record::Begun("POST https://api.example.com/".into());
-    let entry = Entry { number: 7, step: 2, digest: Digest::of("a call"), at: at(9), record };
-    assert_eq!(Entry::read(&[b"\x01", golden].concat()).unwrap(), entry);
+fn receipt_of_a_durable_call_equals_its_golden_file() {
+    let journal = Some(journal::JournalSummary { entries: 3, bytes: 1_234, digest: Digest::of("entries") });
+    let (outcome, receipt) = (Outcome::InDoubt, Some(Receipt { journal, ..receipt() }));
+    let events = vec![Event::Call { call: CallIndex(1), event: CallEvent::Settled { outcome, receipt, at: at(6) } }];
+    check("call_settled_with_journal", &events, |events, out| write_events(events, out), read_events);
+}
+
+#[test]
+fn entry_of_an_older_host_has_no_run_and_no_function() {
+    let golden = include_bytes!("../../../tests/golden/v1/row_journal_result.json");
+    let entry = Entry::read(&[b"\x01", golden.trim_ascii_end()].concat()).unwrap();
+    let record = journal::Record::Result("{\"sum\":5}".into());
+    let digest = Digest::of("a call");
+    assert_eq!(entry, Entry { number: 7, step: 2, run: None, function: None, digest, at: at(9), salt: None, record });
 }
 
 /// A delivery in every shape.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::{
     Digest, Span, Timestamp,
-    journal::{Entry, Record, RefusedForNow},
+    journal::{Entry, JournalSummary, Record, RefusedForNow},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -15,9 +15,18 @@ records! {
     struct Entry "Entry" {
         number: u32,
         step: u32,
+        run: Option<u32> = "Option::is_none",
+        function: Option<Arc<str>> = "Option::is_none",
         digest: Digest,
         at: Timestamp,
+        salt: Option<Digest> = "Option::is_none",
         record: Record,
+    }
+
+    struct JournalSummary "JournalSummary" {
+        entries: u32,
+        bytes: u64,
+        digest: Digest,
     }
 
     enum Record "Record" { Result(Arc<str>), Begun(Arc<str>), Refused(RefusedForNow) }
