@@ -92,7 +92,7 @@ impl Pipeline {
         // Made only now, so that a waiting call costs no copy of its arguments.
         let Some((run, scope, recheck)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
         let stepping = Stepping::of(scope, &run);
-        let recheck_in = recheck.then(|| stepping.scope.clone());
+        let recheck_in = recheck.then_some(&stepping.scope);
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
         let End { ended, receipt, wrote: _ } = self.runner.run(run, recheck_in).await;
         drop(permit);
