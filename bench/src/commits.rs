@@ -13,6 +13,7 @@ use domain::{
     CallId, CallIndex, ConversationId, Event, Json, Outcome, OwnerId, PrincipalId, Span, Timestamp, Turn, TurnId,
     call::Plan,
     event::Rejection,
+    gate::Verdict,
     suspension::Asked,
     turn::{Context as Deciding, Input, Requested, Submission, TurnSettings},
 };
@@ -95,8 +96,16 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let (started, turn) = Turn::submit(submission, &mut cx)?;
     let value = Json::unchecked(setting::ARGUMENTS);
     let outcome = Outcome::Ok { value, trusted: true };
-    let (finished, after) =
-        turn.decide(Input::Finished { call: CallIndex(0), attempt: 1, ended: outcome.into(), receipt: None }, &mut cx)?;
+    let (finished, after) = turn.decide(
+        Input::Finished {
+            call: CallIndex(0),
+            attempt: 1,
+            ended: outcome.into(),
+            verdict: Verdict::default(),
+            receipt: None,
+        },
+        &mut cx,
+    )?;
     let commit = |expected, events: Vec<Event>, after: &Turn| {
         let rows = index_rows(&events, after);
         Commit::turn(turn.id, conversation.clone(), expected, events).with(rows)

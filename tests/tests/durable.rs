@@ -3,17 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use dispatch::ports::{AsDeclared, End, KnownTool, Policy, Question, Run, Tools};
 use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
-    Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, ToolName, Turn, TurnId, Violation,
+    Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, Timestamp, ToolName, Turn, TurnId, Violation,
+    approvers::{Escalate, Need},
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
     principal::Role,
-    step::{self, RunEnd, StepRequest, StepWait},
+    step::{self, RunEnd, StepEnd, StepKind, StepRequest, StepWait},
+    tool::Editable,
 };
 use futures::FutureExt;
 use toolgate_tests::faults::MortalStore;
@@ -289,4 +291,84 @@ async fn schema_of_an_answer_is_checked_before_the_turn_is_locked() {
     assert!(again.replayed);
     let counts = [&looks.checks, &looks.readable].map(|count| count.load(Ordering::Relaxed));
     assert_eq!(counts, [2, 2], "each answer is checked once, without the lock");
+}
+
+/// A guest that asks, proposes a value, waits for a signal and sleeps, whatever the answers are.
+fn comes_to_each_kind(steps: usize) -> Option<RunEnd> {
+    let question = || step::Question { prompt: "Go?".into(), ..step::Question::default() };
+    let wait = match steps {
+        0 => StepWait::Answer(question()),
+        1 => StepWait::Approval { question: question(), subject: Json::unchecked("7"), editable: Editable::All },
+        2 => return waits_for_a_signal(steps),
+        3 => StepWait::Time(Timestamp::from_millis(4_000_000_000_000)),
+        _ => return Some(done().ended),
+    };
+    Some(RunEnd::Waits(StepRequest { digest: Digest::of(steps.to_string()), wait }))
+}
+
+/// Decides about steps only, and keeps what it was asked about.
+struct OnSteps {
+    verdict: fn(StepKind) -> Verdict,
+    steps: Mutex<Vec<StepKind>>,
+}
+
+#[async_trait]
+impl Policy for OnSteps {
+    async fn decide(&self, question: Question) -> Verdict {
+        let Some(step) = question.step else { return AsDeclared.decide(question).await };
+        self.steps.lock().unwrap().push(step);
+        (self.verdict)(step)
+    }
+}
+
+/// A host whose policy gives these verdicts on steps.
+fn deciding(guest: Guest, verdict: fn(StepKind) -> Verdict) -> (DurableHost, Arc<OnSteps>) {
+    let mut host = DurableHost::new(guest);
+    let policy = Arc::new(OnSteps { verdict, steps: Mutex::default() });
+    let parts = host.world.parts(Arc::new(host.tools()));
+    host.running = Some(Dispatcher::start(Parts { policy: policy.clone(), ..parts }));
+    (host, policy)
+}
+
+#[tokio::test]
+async fn policy_decides_about_each_step_and_its_denial_ends_it() {
+    let frozen = |_| Verdict { rule: Rule::Deny, reason: Some("frozen".into()), ..Verdict::default() };
+    let (host, policy) = deciding(comes_to_each_kind, frozen);
+    let id = host.submit().await;
+    assert_eq!(*policy.steps.lock().unwrap(), [StepKind::Ask, StepKind::Approve, StepKind::AwaitExternal]);
+    let turn = host.turn(id).await;
+    let ends: Vec<_> = turn.calls[0].steps().map(|step| step.end).collect();
+    assert_eq!(ends, std::array::from_fn::<_, 3, _>(|_| StepEnd::Denied(Some("frozen".into()))));
+    // It asks nobody, and the sleep is not denied.
+    let open: Vec<_> = turn.pending().map(|(.., open)| open.kind().as_str()).collect();
+    assert_eq!((open, host.runs()), (vec!["timer"], 4));
+}
+
+#[tokio::test]
+async fn external_wait_is_denied_if_the_policy_fails() {
+    let failed = |_| Verdict { rule: Rule::Ask, policy_failed: true, ..Verdict::default() };
+    let (host, _) = deciding(|steps| comes_to_each_kind(steps + 2), failed);
+    let id = host.submit().await;
+    let ends: Vec<_> = host.turn(id).await.calls[0].steps().map(|step| step.end).collect();
+    assert!(matches!(ends.as_slice(), [StepEnd::Denied(Some(_))]), "{ends:?}");
+}
+
+#[tokio::test]
+async fn approval_of_a_step_escalates_as_the_rule_says() {
+    let needs = |_| {
+        let who = |who: &str| Arc::new([who.parse().unwrap()]);
+        let escalate = Some(Escalate { after: Span::from_secs(60), to: who("role:admin") });
+        let needs = Arc::new([Need { who: who("principal:ben"), quorum: 1, escalate }]);
+        Verdict { rule: Rule::Allow, needs, ..Verdict::default() }
+    };
+    let (host, _) = deciding(|steps| comes_to_each_kind(steps + 1), needs);
+    let id = host.submit().await;
+    let open = host.turn(id).await.pending().next().unwrap().2.id;
+    let approve = async |by: &str, role| host.handle().resolve(&principal(by, role), answer(open, "approve")).await;
+    assert!(approve("ann", Role::Approver).await.is_err() && approve("root", Role::Admin).await.is_err());
+    host.pass(Span::from_secs(60)).await;
+    assert!(approve("ann", Role::Approver).await.is_err());
+    approve("root", Role::Admin).await.unwrap();
+    settle().await;
+    assert_eq!(host.turn(id).await.calls[0].steps().count(), 1);
 }

@@ -174,7 +174,7 @@ pub struct Closed {
     /// The decision, `expired` or `withdrawn`.
     #[schema(value_type = String)]
     pub state: SuspensionEnd,
-    /// The principal that closed it. `system` for an expiry.
+    /// The principal that closed it. `system` for an expiry, and for a step that the policy denied.
     pub by: String,
     /// The principals whose approvals count, in their order; the last one closed it. Present if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

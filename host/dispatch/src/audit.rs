@@ -326,10 +326,13 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
         Some(Decision::Error) => (Action::Error, None),
         Some(Decision::Answer(answer)) => (Action::Answer, Some(answer.to_string())),
     };
+    // A step that the policy denied.
+    let by_host = action == Action::Deny && by == PrincipalId::system();
     Some(AuditEntry {
         suspension: Some(id),
         digest: Some(suspension.digest),
         answer,
+        rule: by_host.then(|| suspension.asked()?.by.as_deref().map(str::to_owned)).flatten(),
         edited: resolution.and_then(|resolution| resolution.arguments.clone()),
         comment: resolution.and_then(|resolution| resolution.comment.clone()),
         standing: resolution.and_then(|resolution| Some(resolution.standing.as_ref()?.id)),

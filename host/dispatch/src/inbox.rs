@@ -82,7 +82,8 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
             let was = known.and_then(|known| known.suspensions.get(n));
             let (suspension, closed) = now;
             let how = match (was, closed) {
-                (was, Some(closed)) if was.is_none_or(|(_, closed)| closed.is_none()) => {
+                // A step that the policy denied at once was never open.
+                (Some((_, None)), Some(closed)) => {
                     let answer = closed.resolution();
                     let link = answer.and_then(|answer| answer.link);
                     let edited = answer.is_some_and(|answer| answer.arguments.is_some());

@@ -36,6 +36,10 @@ fn deliveries_of(
 ) -> Vec<RowChange> {
     let Some((_, _, suspension, closed)) = after.suspension(row.id) else { return Vec::new() };
     let known = before.and_then(|before| before.suspension(row.id));
+    // Nobody was asked: the policy denied the step at once.
+    if known.is_none() && closed.is_some() {
+        return Vec::new();
+    }
     let was_closed = known.is_some_and(|(.., closed)| closed.is_some());
     let opened = known.is_none().then_some((Occasion::Opened, suspension.created_at));
     let widened = |(need, of): (u16, &domain::approvers::Need)| {

@@ -41,6 +41,7 @@ impl CallScope {
             conversation: self.conversation.clone(),
             context: self.context.clone(),
             arguments: arguments.clone(),
+            step: None,
         }
     }
 }
@@ -168,19 +169,16 @@ fn pinned(known: &KnownTool, verdict: &Verdict) -> Arc<Pinned> {
 
 /// The terms of its approval: who asks, why, and who may answer.
 fn asked(known: &KnownTool, verdict: &Verdict) -> Asked {
+    let ToolOptions { prompt, title, risk, context_keys, .. } = &known.tool.options;
+    let declared = Asked {
+        prompt_by: if prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
+        title: title.clone(),
+        risk: verdict.risk.or(*risk),
+        context_keys: context_keys.clone(),
+        ..Asked::default()
+    };
     let by_rule = verdict.rule == Rule::Ask || known.tool.approval == Approval::Auto;
-    Asked {
-        prompt: None,
-        defaults: None,
-        prompt_by: if known.tool.options.prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
-        title: known.tool.options.title.clone(),
-        by: verdict.by.clone().filter(|_| by_rule),
-        reason: verdict.reason.clone(),
-        risk: verdict.risk.or(known.tool.options.risk),
-        context_keys: known.tool.options.context_keys.clone(),
-        needs: verdict.needs.clone(),
-        policy_failed: verdict.policy_failed,
-    }
+    Asked { reason: verdict.reason.clone(), ..verdict.demanded_of(declared, by_rule) }
 }
 
 /// The parts that people see beside a question about a call that is asked again, if its tool is known.

@@ -35,12 +35,12 @@ impl Runner {
 
     /// Runs a guest. With `recheck_in` the policy is asked again first, and a call that it denies does not run. A panic
     /// is a failure of the host, and an outcome like any other.
-    pub(crate) async fn run(&self, run: Run, recheck_in: Option<CallScope>) -> End {
+    pub(crate) async fn run(&self, run: Run, recheck_in: Option<&CallScope>) -> End {
         let (tool, durable) = (run.tool.clone(), run.durable.clone());
         let journal = run.journal.as_ref().map(|(journal, _)| journal.clone());
         let end = async {
             if let Some(scope) = recheck_in {
-                match self.recheck.verdict(&scope, &run.pinned, &run.tool, &run.arguments).await {
+                match self.recheck.verdict(scope, &run.pinned, &run.tool, &run.arguments).await {
                     Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict).into()),
                     Ok(_) => {}
                     Err(outcome) => return End::unrun(outcome.into()),

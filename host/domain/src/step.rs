@@ -102,7 +102,31 @@ pub enum StepWait {
     RateLimit(Timestamp),
 }
 
+crate::names! {
+    /// A step that the policy decides about, by the function that asks for it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum StepKind {
+        /// The guest asks a person.
+        Ask = "ask",
+        /// The guest needs a decision about a value.
+        Approve = "approve",
+        /// The guest waits for an external system.
+        AwaitExternal = "await-external",
+    }
+}
+
 impl StepWait {
+    /// The kind of the step, if the policy decides about it. It does not decide about a wait for a time.
+    #[must_use]
+    pub const fn kind(&self) -> Option<StepKind> {
+        match self {
+            Self::Answer(_) => Some(StepKind::Ask),
+            Self::Approval { .. } => Some(StepKind::Approve),
+            Self::External { .. } => Some(StepKind::AwaitExternal),
+            Self::Time(_) => None,
+        }
+    }
+
     /// The bytes that a guest wrote for it.
     pub(crate) fn size(&self) -> usize {
         let of = |question: &Question| question.prompt.len() + question.response.as_ref().map_or(0, Json::size);
@@ -152,7 +176,7 @@ pub enum StepEnd {
     Approved(Json),
     /// The result of an external system.
     Received(Json),
-    /// Somebody denied it, with this comment.
+    /// Somebody or the policy denied it, with this comment.
     Denied(Option<String>),
     /// Nobody decided in time.
     Expired,

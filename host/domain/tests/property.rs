@@ -156,7 +156,13 @@ impl RecordedTurn {
             Happening::Finish { call, attempt, ok } => {
                 let failure = || Outcome::Failed(Failure::new(FailureCode::Trapped, "trap"));
                 let outcome = if ok { Outcome::Ok { value: Json::unchecked("1"), trusted: true } } else { failure() };
-                self.offer(Input::Finished { call: CallIndex(call), attempt, ended: outcome.into(), receipt: None });
+                self.offer(Input::Finished {
+                    call: CallIndex(call),
+                    attempt,
+                    ended: outcome.into(),
+                    verdict: Verdict::default(),
+                    receipt: None,
+                });
             }
             Happening::Tick { seconds, alive, attended, rule } => {
                 self.now += seconds * 1000;

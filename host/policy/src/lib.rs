@@ -15,5 +15,5 @@ pub use condition::{Condition, Test};
 pub use decimal::{Decimal, InvalidDecimal};
 pub use pattern::{CallerPattern, Glob, InvalidPattern, Pattern};
 pub use pointer::{Found, InvalidPointer, Pointer};
-pub use rule::{Arguments, Fit, OperatorRule, Subject};
+pub use rule::{Arguments, Fit, Moment, OperatorRule, Subject};
 pub use rules::{OperatorRules, Step};

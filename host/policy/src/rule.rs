@@ -9,6 +9,7 @@ use domain::{
     Json,
     approvers::Need,
     gate::{Rule, Verdict},
+    step::StepKind,
     tool::Risk,
 };
 
@@ -28,6 +29,9 @@ pub struct OperatorRule {
     pub plugin: Option<Pattern>,
     /// The callers that it applies to. If `None`, all.
     pub caller: Option<CallerPattern>,
+    /// The steps of durable calls that it applies to, and then it applies to no call as a whole. If `None`, it applies to
+    /// calls and to all their steps.
+    pub step: Option<StepKind>,
     /// Conditions on the arguments. All must hold.
     pub conditions: Vec<Condition>,
     pub rule: Rule,
@@ -67,7 +71,17 @@ pub struct Subject<'a> {
     pub tool: Option<&'a str>,
     pub plugin: Option<&'a str>,
     pub caller: Option<&'a str>,
+    pub moment: Option<Moment>,
     pub arguments: Arguments,
+}
+
+/// The moment of a call at which the rules are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// It is about to wait for an approval or to run.
+    Call,
+    /// It comes to a step of its code.
+    Step(StepKind),
 }
 
 impl<'a> Subject<'a> {
@@ -78,6 +92,7 @@ impl<'a> Subject<'a> {
             tool: Some(question.known.tool.name.as_str()),
             plugin: Some(question.known.tool.plugin.as_str()),
             caller: Some(question.caller.as_str()),
+            moment: Some(question.step.map_or(Moment::Call, Moment::Step)),
             arguments: Arguments::new(question.arguments.clone()),
         }
     }
@@ -101,6 +116,7 @@ impl OperatorRule {
             tools,
             plugin: None,
             caller: None,
+            step: None,
             conditions: Vec::new(),
             rule,
             ungate: false,
@@ -119,7 +135,12 @@ impl OperatorRule {
 
     /// Whether it applies to all calls of its tools.
     pub(crate) fn is_unconditional(&self) -> bool {
-        self.caller.is_none() && self.conditions.is_empty()
+        self.is_about_calls() && self.caller.is_none() && self.conditions.is_empty()
+    }
+
+    /// Whether it applies to calls as a whole.
+    pub(crate) fn is_about_calls(&self) -> bool {
+        self.step.is_none()
     }
 
     /// Whether it applies to a call.
@@ -188,6 +209,11 @@ impl OperatorRule {
         {
             return Some(other("caller", caller, pattern.as_str()));
         }
+        if let (Some(step), Some(moment)) = (self.step, subject.moment)
+            && moment != Moment::Step(step)
+        {
+            return Some(format!("it is only about steps of the kind `{}`", step.as_str()));
+        }
         None
     }
 
@@ -220,6 +246,7 @@ impl OperatorRule {
         let mut parts = vec![format!("the tool is `{}`", self.tools)];
         parts.extend(self.plugin.as_ref().map(|pattern| format!("the plugin is `{pattern}`")));
         parts.extend(self.caller.as_ref().map(|pattern| format!("the caller is `{pattern}`")));
+        parts.extend(self.step.map(|step| format!("the step is `{}`", step.as_str())));
         words(parts)
     }
 }
@@ -232,6 +259,9 @@ impl fmt::Display for OperatorRule {
         }
         if let Some(caller) = &self.caller {
             write!(f, " by {caller}")?;
+        }
+        if let Some(step) = self.step {
+            write!(f, " at `{}`", step.as_str())?;
         }
         match self.conditions.len() {
             0 => {}

@@ -70,7 +70,8 @@ impl OperatorRules {
         if self.always(Some(plugin), tool) == Rule::Deny {
             return None;
         }
-        self.iter().find(|rule| rule.rule == Rule::Ask && rule.concerns(Some(plugin), tool))
+        let asks = |rule: &&OperatorRule| rule.rule == Rule::Ask && rule.is_about_calls();
+        self.iter().filter(asks).find(|rule| rule.concerns(Some(plugin), tool))
     }
 
     /// A rule that names exactly this tool and requires several people, but does not ask for an approval. A rule over a
@@ -78,7 +79,8 @@ impl OperatorRules {
     #[must_use]
     pub fn requires_several(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
         let several = |rule: &OperatorRule| rule.needs.iter().any(|need| need.quorum > 1);
-        let names = |rule: &OperatorRule| rule.tools.is_exact() && rule.concerns(Some(plugin), tool);
+        let names =
+            |rule: &OperatorRule| rule.is_about_calls() && rule.tools.is_exact() && rule.concerns(Some(plugin), tool);
         self.iter().find(|rule| rule.rule == Rule::Allow && several(rule) && names(rule))
     }
 }

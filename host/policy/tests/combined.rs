@@ -11,6 +11,7 @@ use domain::{
     Json,
     approvers::Need,
     gate::{Rule, Verdict},
+    step::StepKind,
     tool::Risk,
 };
 use futures::FutureExt as _;
@@ -69,6 +70,7 @@ fn call(words: &str) -> Question {
         conversation: conversation("talk"),
         context: None,
         arguments: Json::unchecked("{}"),
+        step: None,
     }
 }
 
@@ -176,4 +178,25 @@ fn policies_are_asked_concurrently() {
     let waker = futures::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);
     assert!((0..3).any(|_| verdict.as_mut().poll(&mut context).is_ready()), "each waits for the others");
+}
+
+#[test]
+fn rule_about_steps_applies_to_no_call() {
+    let decide =
+        |rules: &OperatorRules, step| rules.decide(Question { step, ..call("server") }).now_or_never().unwrap().rule;
+    let asked = [None, Some(StepKind::Ask), Some(StepKind::Approve), Some(StepKind::AwaitExternal)];
+    let approve = OperatorRule { step: Some(StepKind::Approve), ..rule("deny") };
+    let rules = OperatorRules::new(vec![approve]);
+    assert_eq!(asked.map(|step| decide(&rules, step)), [Rule::Allow, Rule::Allow, Rule::Deny, Rule::Allow]);
+    assert_eq!(rules.always(Some("p"), "pay"), Rule::Allow, "calls of the tool can run");
+    let rules = OperatorRules::new(vec![rule("deny")]);
+    assert_eq!(asked.map(|step| decide(&rules, step)), [Rule::Deny; 4]);
+}
+
+#[test]
+fn rule_about_steps_refuses_no_question_of_a_plugin() {
+    let two = Need { quorum: 2, ..need("group:board") };
+    let about = |step| OperatorRule { step, needs: vec![two.clone()], ..rule("allow") };
+    assert!(OperatorRules::new(vec![about(None)]).requires_several("p", "pay").is_some());
+    assert!(OperatorRules::new(vec![about(Some(StepKind::Approve))]).requires_several("p", "pay").is_none());
 }

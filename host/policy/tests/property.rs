@@ -16,7 +16,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_policy::{Arguments, Condition, Decimal, OperatorRule, OperatorRules, Pattern, Subject, Test};
+use toolgate_policy::{Arguments, Condition, Decimal, Moment, OperatorRule, OperatorRules, Pattern, Subject, Test};
 
 fn who() -> impl Strategy<Value = Arc<[Who]>> {
     let one = select(vec!["group:finance", "role:admin", "principal:ann"]);
@@ -96,7 +96,7 @@ fn verdict_on(rules: &[OperatorRule], arguments: &str) -> Verdict {
 
 fn subject(arguments: &str) -> Subject<'static> {
     let arguments = Arguments::new(Json::unchecked(arguments));
-    Subject { tool: Some("pay"), plugin: Some("pay"), caller: Some("ann"), arguments }
+    Subject { tool: Some("pay"), plugin: Some("pay"), caller: Some("ann"), moment: Some(Moment::Call), arguments }
 }
 
 /// How strictly a call is gated: for a tool without a declared approval, and for one with it.

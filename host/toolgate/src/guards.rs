@@ -11,6 +11,7 @@ use domain::{
     approvers::Need,
     call::Level,
     gate::{Rule, Verdict},
+    step::StepKind,
     tool::{Executor, Hints, Risk},
 };
 use policy::{CallerPattern, Dynamic, Pattern};
@@ -132,11 +133,11 @@ impl Guard {
             context: question.context.clone(),
             executor: tool.executor,
             approval: tool.approval,
-            facts: self.facts(&tool.component.to_string(), tool.options.hints),
+            facts: self.facts(&tool.component.to_string(), tool.options.hints, question.step),
         })
     }
 
-    fn facts(&self, component: &str, hints: Hints) -> Json {
+    fn facts(&self, component: &str, hints: Hints, step: Option<StepKind>) -> Json {
         let Hints { read_only, destructive, idempotent, open_world } = hints;
         let hints = [
             ("read_only", read_only),
@@ -147,7 +148,8 @@ impl Guard {
         let hints: Map<_, _> =
             hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), Value::from(hint?)))).collect();
         let (component, hints) = (Value::from(component), Value::from(hints));
-        Json::unchecked(format!(r#"{{"settings":{},"component":{component},"hints":{hints}}}"#, self.settings))
+        let step = step.map_or(String::new(), |step| format!(r#","step":"{}""#, step.as_str()));
+        Json::unchecked(format!(r#"{{"settings":{},"component":{component},"hints":{hints}{step}}}"#, self.settings))
     }
 }
 

@@ -40,6 +40,9 @@ fn invalid_rules_are_refused() {
         "rule = 'ask', match = [{ arguments = '[1]' }]",
         "rule = 'ask', match = [{ arguments = 5 }]",
         "rule = 'ask', name = 'a' }, { rule = 'deny', name = 'a'",
+        "rule = 'ask', step = 'approve'",
+        "rule = 'allow', step = 'ask', needs = [{ quorum = 2 }]",
+        "rule = 'allow', step = 'approve', ungate = true, tools = 'pay', plugin = 'bank'",
     ];
     let mut said = String::new();
     for row in rows {
@@ -143,6 +146,15 @@ fn invalid_rules_are_refused() {
         rule = 'ask', name = 'a' }, { rule = 'deny', name = 'a'
           t:2:48: two rules have the name a
           rename one of them; approvers and the audit log show the names
+        rule = 'ask', step = 'approve'
+          t:2:3: a step waits for its own answer, so no rule asks for it
+          write `rule = "deny"`, or `rule = "allow"` with `needs`
+        rule = 'allow', step = 'ask', needs = [{ quorum = 2 }]
+          t:2:33: nobody approves a step of the kind `ask`
+          remove `needs`, or write `step = "approve"`
+        rule = 'allow', step = 'approve', ungate = true, tools = 'pay', plugin = 'bank'
+          t:2:37: a step has no approval of its own that a rule can remove
+          remove `ungate`
     "#]].assert_eq(&said);
     let missing = Config::parse("[policies]\nfiles = ['a.toml', 'no/such.toml']", Path::new("t"));
     expect_test::expect!["t:2:10: cannot read the rules in a.toml: No such file or directory (os error 2)"]

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use domain::{Json, gate::Rule};
-use policy::{Arguments, OperatorRule, OperatorRules, Subject};
+use policy::{Arguments, Moment, OperatorRule, OperatorRules, Subject};
 use toolgate::config::Config;
 
 /// The rules of a configuration.
@@ -21,7 +21,8 @@ fn subject<'a>(call: &'a str, arguments: &str) -> Subject<'a> {
     let (name, caller) = call.split_once(" by ").expect("a caller");
     let (plugin, tool) = name.split_once('.').expect("a plugin");
     let arguments = Arguments::new(Json::unchecked(arguments));
-    Subject { plugin: Some(plugin), tool: Some(tool), caller: Some(caller), arguments }
+    let moment = Some(Moment::Call);
+    Subject { plugin: Some(plugin), tool: Some(tool), caller: Some(caller), moment, arguments }
 }
 
 /// Whether a condition holds.

@@ -137,8 +137,7 @@ fn rollout(host: &Host, id: &str) -> (Value, Value) {
 
 /// Answers the first question of a rollout, and returns the second one.
 fn to_live(host: &Host, turn: &Value, asked: &Value) -> Value {
-    let live = json!({"decision": "answer", "data": {"environment": "live"}});
-    assert_eq!(host.approver.resolve(asked["suspension"].as_str().unwrap(), live).ok(200)["ok"], true);
+    assert_eq!(host.approver.resolve(asked["suspension"].as_str().unwrap(), live()).ok(200)["ok"], true);
     waiting(host, turn, 2)
 }
 
@@ -260,4 +259,43 @@ fn vote_of_a_revoked_approver_does_not_end_a_step() {
     assert_eq!(revoked.code, 0, "{}", revoked.err);
     assert_eq!(proposed.approve(bob), open(1));
     proposed.goes_on_after(cid);
+}
+
+/// A host with the rollout, and a rule about its approval.
+fn ruled(rule: &str) -> Host {
+    let rule = format!("[[policy]]\nname = \"freeze\"\ntools = \"roll_out\"\nstep = \"approve\"\n{rule}");
+    Setup::with(&["rollout"]).tables(&rule).start()
+}
+
+fn live() -> Value {
+    json!({"decision": "answer", "data": {"environment": "live"}})
+}
+
+#[test]
+fn rule_denies_a_step_and_the_audit_names_it() {
+    let host = ruled("rule = \"deny\"\nreason = \"not in December\"");
+    let (turn, asked) = rollout(&host, "r");
+    answer(&host, &asked, &live(), &json!({"decision": "answer", "data": {"environment": "test"}}));
+    let settled = host.agent.settled(&turn);
+    let rejected = json!({"state": "rejected", "comment": "not in December"});
+    assert_eq!(settled["calls"][0]["content"]["result"], rejected, "{settled:#}");
+    let audit = host.admin.get("/v1/audit?action=deny").ok(200);
+    let [denied] = audit["entries"].as_array().unwrap().as_slice() else { panic!("{audit:#}") };
+    let named = (&denied["by"], &denied["rule"], &denied["comment"]);
+    assert_eq!(named, (&json!("system"), &json!("freeze"), &json!("not in December")), "{audit:#}");
+    let step = host.approver.get(&format!("/v1/suspensions/{}", denied["suspension"].as_str().unwrap())).ok(200);
+    assert_eq!((&step["step"], &step["state"], &step["asked_by"]), (&json!(2), &json!("deny"), &json!("freeze")));
+}
+
+#[test]
+fn rule_says_who_approves_a_step() {
+    let host = ruled("rule = \"allow\"\nneeds = [{ who = [\"principal:bob\"] }]");
+    let bob = host.token("bob", &["approver"], None);
+    let (turn, asked) = rollout(&host, "r");
+    let proposed = to_live(&host, &turn, &asked);
+    let id = proposed["suspension"].as_str().unwrap();
+    let deny = || json!({"decision": "deny", "comment": "no"});
+    host.approver.resolve(id, deny()).problem(403, "not-allowed");
+    assert_eq!(bob.resolve(id, deny()).ok(200)["ok"], true);
+    assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);
 }

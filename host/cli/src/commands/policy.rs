@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use domain::{ConversationId, Json, PrincipalId, Tool, ToolName};
-use policy::{Arguments, Explanation, Subject};
+use policy::{Arguments, Explanation, Moment, Subject};
 use registry::Registry;
 use serde_json::json;
 use toolgate::config::{Config, SecretValues};
@@ -135,6 +135,7 @@ fn of_folder(args: &Explain, arguments: Json) -> Result<api::Explanation, Report
         tool: Some(tool.name.as_str()),
         plugin: Some(tool.plugin.as_str()),
         caller: Some(args.caller.as_str()),
+        moment: Some(Moment::Call),
         arguments: Arguments::new(arguments),
     };
     Ok(toolgate::http_api::explanation(&Explanation::of_rules(&config.operator_rules(), &subject, &tool)))

@@ -29,7 +29,7 @@ domain::names! {
         /// A standing approval was revoked.
         StandingRevoke = "standing.revoke",
         /// A person denied it. `system` denied it if a rule, a timeout or the denial of an identical call did. Each denied call
-        /// has one such entry.
+        /// and each denied step has one such entry.
         Deny = "deny",
         /// A person answered a question.
         Answer = "answer",

@@ -194,7 +194,7 @@ impl Handle {
     /// here.
     async fn verdict(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
-        // The policy was asked about the call before it began. The subject of a step is not its arguments.
+        // The policy was asked about the step when it began. The subject of a step is not the arguments of the call.
         if suspension.step.is_some() {
             return Ok(Verdict::default());
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{CallIndex, Turn, turn::Input};
+use domain::{CallIndex, Turn, gate::Verdict, turn::Input};
 use futures::future::{Aborted, BoxFuture};
 use tokio::task::JoinSet;
 
@@ -55,7 +55,7 @@ impl Pipeline {
             let End { ended, receipt, .. } = end;
             let decided = self.decide(&mut slot, |_, slot| {
                 slot.running.remove(&(call, attempt));
-                Some(Input::Finished { call, attempt, ended, receipt })
+                Some(Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt })
             })?;
             change = decided.map(|decided| (decided, None));
         }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use domain::{
-    Call, CallIndex, ConversationId, Span, Turn,
+    Call, CallIndex, Span, Turn,
     effect::Effect,
+    gate::Rule,
     journal::JournalSummary,
     step::{Durable, RunEnd},
     turn::Input,
@@ -15,6 +16,7 @@ use super::{CommitTo, Pipeline};
 use crate::journal::JournalWriter;
 use crate::plan::CallScope;
 use crate::ports::{End, Run, StoreFault};
+use crate::recheck::Stepping;
 use crate::runner::Journal;
 use crate::stop::{RunningCall, StopSignal};
 use crate::tracker::{Reservation, Ticket};
@@ -89,9 +91,11 @@ impl Pipeline {
         let id = entered.id();
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
-        let Some((run, scope, conversation)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
+        let Some((run, scope, recheck)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
+        let stepping = Stepping::of(scope, &run);
+        let recheck_in = recheck.then_some(&stepping.scope);
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
-        let End { ended, receipt, wrote: _ } = self.runner.run(run, scope).await;
+        let End { ended, receipt, wrote: _ } = self.runner.run(run, recheck_in).await;
         drop(permit);
         if let RunEnd::Repeating(failure) = &ended {
             tracing::warn!(turn = %id, call = call.0, attempt, %failure.message, "a durable call could not be continued");
@@ -104,8 +108,14 @@ impl Pipeline {
             // The call has ended meanwhile.
             return;
         }
+        let verdict = self.runner.recheck.on_step(&stepping, &ended).await;
+        let claimed = match verdict.rule {
+            // Nobody waits for the signal.
+            Rule::Deny => Ok((ended, None)),
+            Rule::Allow | Rule::Ask => self.signals.claimed(&stepping.scope.conversation, ended).await,
+        };
         // Held until the wait is committed.
-        let (ended, _claim) = match self.signals.claimed(&conversation, ended).await {
+        let (ended, _claim) = match claimed {
             Ok(claimed) => claimed,
             Err(fault) => {
                 tracing::error!(turn = %id, call = call.0, %fault, "the name of a signal could not be looked up");
@@ -117,7 +127,7 @@ impl Pipeline {
         let finished = self.step(&entered, |_, slot| {
             // The task ends by itself now. It must not be stopped while it commits.
             slot.running.remove(&(call, attempt));
-            Some(Input::Finished { call, attempt, ended: ended.clone(), receipt })
+            Some(Input::Finished { call, attempt, ended: ended.clone(), verdict: verdict.clone(), receipt })
         });
         if let Err(error) = finished.await {
             // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
@@ -125,15 +135,15 @@ impl Pipeline {
         }
     }
 
-    /// The run of a call, its scope if the policy must be asked again, and its conversation. `None`: the call stays recorded as running
-    /// and is recovered when its lease ends.
+    /// The run of a call, its scope, and whether the policy must be asked again first. `None`: the call stays recorded as
+    /// running and is recovered when its lease ends.
     async fn run_of_call(
         &self,
         entered: &Entered,
         call: CallIndex,
         attempt: u32,
         stop: &Arc<StopSignal>,
-    ) -> Option<(Run, Option<CallScope>, ConversationId)> {
+    ) -> Option<(Run, CallScope, bool)> {
         let mut slot = entered.lock().await;
         if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
@@ -156,8 +166,8 @@ impl Pipeline {
             // call that has begun.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
             let continues = run.durable.as_ref().is_some_and(Durable::has_begun);
-            let recheck_in = ((waited || attempt > 1) && !continues).then(|| CallScope::of(turn));
-            Some((run, recheck_in, turn.conversation.clone()))
+            let recheck = (waited || attempt > 1) && !continues;
+            Some((run, CallScope::of(turn), recheck))
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));

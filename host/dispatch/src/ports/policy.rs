@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{ConversationId, Json, PrincipalId, gate::Verdict};
+use domain::{ConversationId, Json, PrincipalId, gate::Verdict, step::StepKind};
 
 use super::KnownTool;
 
 /// The operator's rules and policies.
 ///
 /// Asked once for each call when it is submitted, again for arguments that an approver edits, again before a timeout
-/// approves a call, and again before a call runs that has waited. If an implementation cannot decide, it asks a person.
-/// It never panics and never hangs.
+/// approves a call, and again before a call runs that has waited. Asked about each step of a durable call, too. If an
+/// implementation cannot decide, it asks a person. It never panics and never hangs.
 #[async_trait]
 pub trait Policy: Send + Sync {
     /// The verdict on a call.
@@ -27,6 +27,8 @@ pub struct Question {
     /// The context that the caller passed with the turn: a JSON object.
     pub context: Option<Json>,
     pub arguments: Json,
+    /// The step that the call comes to. `None`: the question is about the whole call.
+    pub step: Option<StepKind>,
 }
 
 /// The policy of a host that has none: tools are what they declare.

@@ -76,7 +76,7 @@ pub enum ClosedAs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
     pub how: ClosedAs,
-    /// `system` for an expiry.
+    /// `system` for an expiry, and for a step that the policy denied.
     pub by: PrincipalId,
     pub at: Timestamp,
 }
@@ -131,7 +131,7 @@ impl SuspensionEnd {
             (Self::Expired, _) => "nobody answered it in time",
             (Self::Withdrawn, _) => "it was withdrawn, because its call ended",
             (Self::Decided(Decision::Approve), SuspensionKind::Approval) => "it was approved",
-            (Self::Decided(Decision::Deny), SuspensionKind::Approval) => "it was denied",
+            (Self::Decided(Decision::Deny), SuspensionKind::Approval | SuspensionKind::External) => "it was denied",
             (Self::Decided(Decision::Error), SuspensionKind::ClientExec) => "a client reported an error",
             (Self::Decided(_), SuspensionKind::External) => "its result was sent",
             (Self::Decided(_), SuspensionKind::ClientExec) => "a client sent the result",

@@ -93,7 +93,9 @@ impl Turn {
             Input::Revoked { principals } => draft.revoke(&principals, cx),
             Input::MakeLink { suspension, link } => draft.make_link(suspension, *link, cx)?,
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
-            Input::Finished { call, attempt, ended, receipt } => draft.finished(call, attempt, ended, receipt, cx),
+            Input::Finished { call, attempt, ended, verdict, receipt } => {
+                draft.finished(call, attempt, ended, &verdict, receipt, cx);
+            }
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick { alive, attended, open_since, rechecked } => {
                 draft.tick(&alive, &attended, open_since, &rechecked, cx);
@@ -275,6 +277,7 @@ impl Draft {
         index: CallIndex,
         attempt: u32,
         ended: RunEnd,
+        verdict: &Verdict,
         receipt: Option<Receipt>,
         cx: &mut Context<'_>,
     ) {
@@ -283,7 +286,7 @@ impl Draft {
         }
         match ended {
             RunEnd::Outcome(outcome) => self.settle_with(index, self.marked(index, outcome), receipt, cx),
-            RunEnd::Waits(step) => self.wait(index, step, receipt, cx),
+            RunEnd::Waits(step) => self.wait(index, step, verdict, receipt, cx),
             RunEnd::Repeating(_) => self.recover(index, cx),
         }
     }

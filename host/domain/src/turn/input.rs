@@ -179,6 +179,8 @@ pub enum Input {
         call: CallIndex,
         attempt: u32,
         ended: RunEnd,
+        /// The policy's verdict on the step that the call waits for.
+        verdict: Verdict,
         /// `None`: the guest never ran.
         receipt: Option<Receipt>,
     },

@@ -3,11 +3,15 @@
 use super::Context;
 use super::decide::{Draft, running};
 use crate::{
-    Call, CallIndex, Outcome, Receipt, Span, Suspension, SuspensionId,
+    Call, CallIndex, Outcome, PrincipalId, Receipt, Span, Suspension, SuspensionId,
     event::CallEvent,
+    gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
-    step::{Question, StepRequest, StepWait},
-    suspension::{ApprovalRequest, Asked, Elicitation, ExternalWait, PromptBy, SuspendedStep, SuspensionBody},
+    step::{Question, StepKind, StepRequest, StepWait},
+    suspension::{
+        ApprovalRequest, Asked, Decision, Elicitation, ExternalWait, PromptBy, Resolution, SuspendedStep,
+        SuspensionBody,
+    },
 };
 
 /// The maximum time of a wait of a tool that declares none.
@@ -32,8 +36,15 @@ impl Draft {
         }
     }
 
-    /// Suspends a call in the middle of its code.
-    pub(super) fn wait(&mut self, index: CallIndex, step: StepRequest, receipt: Option<Receipt>, cx: &mut Context<'_>) {
+    /// Suspends a call in the middle of its code. If the policy denies the step, the guest goes on with that.
+    pub(super) fn wait(
+        &mut self,
+        index: CallIndex,
+        step: StepRequest,
+        verdict: &Verdict,
+        receipt: Option<Receipt>,
+        cx: &mut Context<'_>,
+    ) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let (max, bytes) = (cx.settings.max_steps, cx.settings.step_bytes);
         let exceeded = if call.steps().count() >= max {
@@ -49,6 +60,8 @@ impl Draft {
         }
         let longest = pinned.wait.as_ref().map_or(DEFAULT_WAIT, |wait| wait.expires);
         let expires = |question: &Question| cx.now + question.expires.map_or(longest, |span| span.min(longest));
+        let kind = step.wait.kind();
+        let asked = |question: Question| asked(question, kind, verdict);
         let (expires_at, subject, body) = match step.wait {
             StepWait::Time(until) => (until, None, SuspensionBody::Timer),
             StepWait::RateLimit(until) => (until, None, SuspensionBody::RateLimit),
@@ -78,11 +91,48 @@ impl Draft {
             step: Some(SuspendedStep { digest: step.digest, subject, receipt }),
             body,
         };
+        let id = suspension.id;
         self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
+        if kind.is_some() && verdict.rule == Rule::Deny {
+            self.deny_step(index, id, verdict, cx);
+        }
+    }
+
+    /// Records that the policy denies a step, and continues the call.
+    fn deny_step(&mut self, index: CallIndex, suspension: SuspensionId, verdict: &Verdict, cx: &Context<'_>) {
+        let reason = verdict.reason.as_deref().unwrap_or("the operator's policy denies this step");
+        let resolution = Resolution {
+            decision: Decision::Deny,
+            data: None,
+            arguments: None,
+            comment: Some(reason.to_owned()),
+            standing: None,
+            link: None,
+        };
+        let (resolution, by) = (Box::new(resolution), PrincipalId::system());
+        self.record(index, CallEvent::Resolved { suspension, resolution, approved: None, by, at: cx.now });
+        self.resume(index, cx);
     }
 }
 
-/// The texts of a guest for people.
-fn asked(Question { prompt, risk, title, context_keys, needs, .. }: Question) -> Asked {
-    Asked { prompt: Some(prompt), prompt_by: PromptBy::Plugin, risk, title, context_keys, needs, ..Asked::default() }
+/// The texts of a guest for people. A verdict can make the risk higher, and demand more of an approval.
+fn asked(question: Question, kind: Option<StepKind>, verdict: &Verdict) -> Asked {
+    let Question { prompt, risk, title, context_keys, needs, .. } = question;
+    let risk = risk.max(verdict.risk);
+    let asked = Asked {
+        prompt: Some(prompt),
+        prompt_by: PromptBy::Plugin,
+        risk,
+        title,
+        context_keys,
+        needs,
+        ..Asked::default()
+    };
+    match (verdict.rule, kind) {
+        // The audit names the rule.
+        (Rule::Deny, _) => verdict.demanded_of(asked, true),
+        (rule, Some(StepKind::Approve)) => verdict.demanded_of(asked, rule == Rule::Ask),
+        // A rule that asks does not make an approval of a question.
+        (Rule::Ask | Rule::Allow, _) => asked,
+    }
 }

@@ -21,6 +21,7 @@ use crate::{
     SuspensionId, Timestamp,
     call::{Pinned, Plan, Wait},
     event::{CallEvent, Rejection},
+    gate::Verdict,
     outcome::{Failure, FailureCode},
     principal::Role,
     suspension::{Asked, SuspensionKind},
@@ -169,13 +170,13 @@ impl RecordedTurn {
     }
 
     /// The policy's verdict on everything that waits.
-    fn rechecked(&self, words: &[&str]) -> Vec<(SuspensionId, crate::gate::Verdict)> {
+    fn rechecked(&self, words: &[&str]) -> Vec<(SuspensionId, Verdict)> {
         let rule = match words {
             words if words.contains(&"forbidden") => crate::gate::Rule::Deny,
             words if words.contains(&"asked") => crate::gate::Rule::Ask,
             _ => crate::gate::Rule::Allow,
         };
-        let verdict = || crate::gate::Verdict { rule, ..crate::gate::Verdict::default() };
+        let verdict = || Verdict { rule, ..Verdict::default() };
         self.turn.pending().map(|(.., open)| (open.id, verdict())).collect()
     }
 
@@ -209,21 +210,25 @@ impl RecordedTurn {
                 call,
                 attempt,
                 ended: Outcome::Ok { value: Json::unchecked("1"), trusted: true }.into(),
+                verdict: Verdict::default(),
                 receipt: Some(Receipt { host_calls: 3, ..Receipt::default() }),
             },
             "late" => Input::Finished {
                 call,
                 attempt: attempt.saturating_sub(1),
                 ended: Outcome::Expired.into(),
+                verdict: Verdict::default(),
                 receipt: None,
             },
             "fail" => {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
-                Input::Finished { call, attempt, ended: Outcome::Failed(failure).into(), receipt: None }
+                let ended = Outcome::Failed(failure).into();
+                Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt: None }
             }
             "ask" | "propose" | "await" | "sleep" | "limit" | "repeat" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
-                Input::Finished { call, attempt, ended: steps::end(verb, self.now), receipt }
+                let (ended, verdict) = (steps::end(verb, self.now), steps::verdict(words.next()));
+                Input::Finished { call, attempt, ended, verdict, receipt }
             }
             decision => Input::Resolve(Box::new(self.answer(call.get(), decision))),
         };

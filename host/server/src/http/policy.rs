@@ -46,6 +46,7 @@ pub(crate) async fn explain(
         conversation: conversation.map_err(|error| Error::invalid_at("/conversation", error.to_string()))?,
         context: asked.context.map(|context| object("/context", context)).transpose()?,
         arguments,
+        step: None,
     };
     let explained = app.ports.policy.explain(question).await;
     let invalid = violations.iter().map(ToString::to_string).collect();

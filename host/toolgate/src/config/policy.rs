@@ -7,11 +7,11 @@ mod reading;
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use domain::{approvers::Who, gate::Rule, tool::Risk};
+use domain::{approvers::Who, gate::Rule, step::StepKind, tool::Risk};
 pub use files::TriedRule;
 pub(super) use files::read;
 pub(super) use forms::json;
-pub use forms::{Bound, RiskName, RuleName};
+pub use forms::{Bound, RiskName, RuleName, StepName};
 use policy::{CallerPattern, Glob, Pattern, Pointer};
 pub(super) use reading::{check_name, needs};
 use schemars::JsonSchema;
@@ -33,6 +33,8 @@ pub struct PolicyTable {
     /// The callers: a pattern over the names of principals. Default: all.
     #[schemars(with = "Option<String>")]
     pub caller: Option<Parsed<CallerPattern>>,
+    /// Only the steps of this kind that a durable tool comes to in the middle of its code. Default: calls, and all their steps.
+    pub step: Option<StepName>,
     /// The decision for such calls.
     pub rule: RuleName,
     /// Its name, for approvers and the audit log. Default: its position, such as `policy[3]`.
@@ -139,6 +141,16 @@ impl From<RuleName> for Rule {
             RuleName::Allow => Self::Allow,
             RuleName::Ask => Self::Ask,
             RuleName::Deny => Self::Deny,
+        }
+    }
+}
+
+impl From<StepName> for StepKind {
+    fn from(name: StepName) -> Self {
+        match name {
+            StepName::Ask => Self::Ask,
+            StepName::Approve => Self::Approve,
+            StepName::AwaitExternal => Self::AwaitExternal,
         }
     }
 }

@@ -6,7 +6,11 @@ use super::{principal, submit};
 use crate::turn::{CheckedAnswer, Input};
 use crate::{
     Call, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation,
-    event::Rejection, gate::Rule, outcome::FailureCode, principal::Role, suspension::SuspensionEnd,
+    event::Rejection,
+    gate::{Rule, Verdict},
+    outcome::FailureCode,
+    principal::Role,
+    suspension::SuspensionEnd,
 };
 
 #[test]
@@ -223,7 +227,13 @@ fn results_of_a_turn_have_a_bound_in_sum() {
     for (call, result) in [(0, "\"12345\""), (1, "1234"), (2, "123")] {
         let outcome = Outcome::Ok { value: value(result), trusted: true };
         world
-            .decide(Input::Finished { call: CallIndex(call), attempt: 1, ended: outcome.into(), receipt: None })
+            .decide(Input::Finished {
+                call: CallIndex(call),
+                attempt: 1,
+                ended: outcome.into(),
+                verdict: Verdict::default(),
+                receipt: None,
+            })
             .unwrap();
     }
     let mut answer = world.answer(3, "result");

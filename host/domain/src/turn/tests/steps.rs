@@ -2,13 +2,19 @@
 
 use expect_test::expect;
 
-use super::{check, submit};
+use std::sync::Arc;
+
+use super::{check, principal, submit};
 use crate::{
-    CallIndex, Digest, Json, Outcome, Timestamp, Turn,
+    CallIndex, Digest, Json, Outcome, Span, Timestamp, Turn,
+    approvers::{Escalate, Need},
     event::Rejection,
+    gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
+    principal::Role,
     step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
-    tool::Editable,
+    suspension::{Asked, Decision},
+    tool::{Editable, Risk},
 };
 
 /// The end of a run that asks a person, proposes a value, waits for an external system, sleeps for a minute, is limited by
@@ -24,6 +30,125 @@ pub(super) fn end(verb: &str, now: u64) -> RunEnd {
         _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),
     };
     RunEnd::Waits(StepRequest { digest: Digest::of(verb), wait })
+}
+
+/// The policy's verdict on a step: it denies it, or a rule asks for `ben` and, after a minute, for an admin.
+pub(super) fn verdict(word: Option<&str>) -> Verdict {
+    let by = |rule, reason: &str| Verdict {
+        rule,
+        by: Some("freeze".into()),
+        reason: Some(reason.into()),
+        ..Verdict::default()
+    };
+    let ben = |admin: &str| Need {
+        who: Arc::new(["principal:ben".parse().unwrap()]),
+        quorum: 1,
+        escalate: Some(Escalate { after: Span::from_secs(60), to: Arc::new([admin.parse().unwrap()]) }),
+    };
+    match word {
+        Some("denied") => by(Rule::Deny, "not in December"),
+        Some("asked") => {
+            let needs = Arc::new([ben("role:admin")]);
+            Verdict { risk: Some(Risk::High), needs, policy_failed: true, ..by(Rule::Ask, "in December") }
+        }
+        _ => Verdict::default(),
+    }
+}
+
+#[test]
+fn step_that_the_policy_denies_asks_nobody() {
+    check(
+        "server:durable=yes",
+        "ask 0 denied; propose 0 denied; await 0 denied; sleep 0 denied; tick +60; finish 0",
+        &expect![[r#"
+            0 started #1
+            0 suspended elicitation
+            0 resolved deny by system
+            0 resumed #1
+            0 suspended approval
+            0 resolved deny by system
+            0 resumed #1
+            0 suspended external
+            0 resolved deny by system
+            0 resumed #1
+            0 suspended timer
+            0 suspension expired
+            0 resumed #1
+            0 settled ok
+            turn settled
+        "#]],
+    );
+}
+
+#[test]
+fn guest_gets_the_reason_of_a_denied_step() {
+    for verb in ["ask", "propose", "await"] {
+        let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+        world.step(&format!("{verb} 0 denied"));
+        let call = &world.turn.calls[0];
+        let ends: Vec<_> = call.steps().map(|step| step.end).collect();
+        assert_eq!(ends, [StepEnd::Denied(Some("not in December".into()))], "{verb}");
+        let (suspension, closed) = &call.suspensions[0];
+        let by = suspension.asked().unwrap().by.as_deref();
+        assert_eq!(by, Some("freeze"), "{verb}: the suspension names the rule");
+        let closed = closed.as_ref().unwrap();
+        assert_eq!((closed.by.as_str(), closed.ended().as_str()), ("system", "deny"), "{verb}");
+    }
+}
+
+#[test]
+fn rule_makes_no_approval_of_a_question() {
+    for verb in ["ask", "await"] {
+        let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+        world.step(&format!("{verb} 0 asked"));
+        let (.., open) = world.turn.pending().next().unwrap();
+        let Asked { by, reason, needs, policy_failed, risk, .. } = open.asked().unwrap();
+        assert!(!open.allowed().contains(&Decision::Approve), "{verb}");
+        assert_eq!((by, reason, needs.len(), *policy_failed), (&None, &None, 0, false), "{verb}");
+        assert_eq!(*risk, Some(Risk::High), "{verb}: people see the risk");
+    }
+}
+
+/// A call that waits for an approval, for which the guest and a rule have demands.
+fn demanded(question: Question) -> super::RecordedTurn {
+    let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+    let wait = StepWait::Approval { question, subject: Json::unchecked("7"), editable: Editable::Nothing };
+    let ended = RunEnd::Waits(StepRequest { digest: Digest::of("demanded"), wait });
+    let verdict = verdict(Some("asked"));
+    let input = crate::turn::Input::Finished { call: CallIndex(0), attempt: 1, ended, verdict, receipt: None };
+    world.decide(input).unwrap();
+    world
+}
+
+#[test]
+fn approval_in_the_middle_meets_the_needs_of_guest_and_rule() {
+    let ann = Need { who: Arc::new(["principal:ann".parse().unwrap()]), quorum: 1, escalate: None };
+    let mut world = demanded(Question { needs: Arc::new([ann]), risk: Some(Risk::Critical), ..Question::default() });
+    let (.., open) = world.turn.pending().next().unwrap();
+    let Asked { by, reason, policy_failed, risk, .. } = open.asked().unwrap();
+    let shown = (by.as_deref(), reason.as_deref(), *policy_failed, *risk);
+    assert_eq!(shown, (Some("freeze"), Some("in December"), true, Some(Risk::Critical)), "no rule lowers the risk");
+    assert_eq!(world.step("approve 0"), "0 vote of ann\n");
+    let mut answer = world.answer(0, "approve");
+    answer.by = principal("ben", &[Role::Approver]);
+    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    let ends: Vec<_> = world.turn.calls[0].steps().map(|step| step.end).collect();
+    assert_eq!(ends, [StepEnd::Approved(Json::unchecked("7"))]);
+}
+
+#[test]
+fn approval_in_the_middle_escalates_as_the_rule_says() {
+    let mut world = demanded(Question::default());
+    let approve = |world: &super::RecordedTurn| {
+        let mut answer = world.answer(0, "approve");
+        answer.by = principal("root", &[Role::Admin]);
+        crate::turn::Input::Resolve(Box::new(answer))
+    };
+    assert!(world.decide(approve(&world)).is_err(), "only ben may approve at first");
+    assert_eq!(world.turn.next_due().unwrap().at, Timestamp::from_millis(60_000));
+    assert_eq!(world.step("tick +60"), "0 escalated\n");
+    world.decide(approve(&world)).unwrap();
+    assert_eq!(world.turn.calls[0].steps().count(), 1);
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(super) fn check(rule: &OperatorRule, table: &PolicyTable, fail: &Fail<'_>) -
                 tool: example.tool.as_deref(),
                 plugin: example.plugin.as_deref(),
                 caller: example.caller.as_deref(),
+                moment: None,
                 arguments: Arguments::new(arguments),
             };
             let fit = rule.fit(&subject);

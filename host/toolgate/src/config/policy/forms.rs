@@ -33,6 +33,18 @@ pub enum RiskName {
     Critical,
 }
 
+/// A kind of step of a durable call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepName {
+    /// It asks a person.
+    Ask,
+    /// It needs a decision about a value.
+    Approve,
+    /// It waits for an external system.
+    AwaitExternal,
+}
+
 /// An exact number: an integer, a decimal of at most 15 digits, or a string with a JSON number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound(pub Decimal);

@@ -5,6 +5,7 @@ use domain::{
     Span,
     approvers::{Escalate, Need, Who},
     gate::Rule,
+    step::StepKind,
 };
 use policy::{Condition, OperatorRule, Test};
 
@@ -32,6 +33,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
         return Err(fail(&["reason"], message, "write the reason in one sentence"));
     }
     check_ungate(table, fail)?;
+    check_step(table, fail)?;
     if !table.needs.is_empty() && Rule::from(table.rule) == Rule::Deny {
         let message = "a rule that denies needs no approval, so it cannot have `needs`".to_owned();
         return Err(fail(&["needs"], message, "remove `needs`, or write `rule = \"ask\"`"));
@@ -46,6 +48,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
         tools: table.tools.0.clone(),
         plugin: table.plugin.as_ref().map(|pattern| pattern.0.clone()),
         caller: table.caller.as_ref().map(|pattern| pattern.0.clone()),
+        step: table.step.map(Into::into),
         conditions: table.arguments.iter().enumerate().map(condition).collect::<Result<_, _>>()?,
         rule: table.rule.into(),
         ungate: table.ungate,
@@ -89,6 +92,24 @@ fn check_ungate(table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError>
             "a rule with `ungate` requires no approval, so it cannot have `needs`",
             "remove `ungate` or `needs`",
         );
+    }
+    Ok(())
+}
+
+/// A step is asked about anyway, and only an `approve` has approvers.
+fn check_step(table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError> {
+    let Some(step) = table.step.map(StepKind::from) else { return Ok(()) };
+    let error = |key: &str, message: String, hint: &str| Err(fail(&[key], message, hint));
+    if table.ungate {
+        return error("ungate", "a step has no approval of its own that a rule can remove".into(), "remove `ungate`");
+    }
+    if Rule::from(table.rule) == Rule::Ask {
+        let message = "a step waits for its own answer, so no rule asks for it".to_owned();
+        return error("rule", message, "write `rule = \"deny\"`, or `rule = \"allow\"` with `needs`");
+    }
+    if !table.needs.is_empty() && step != StepKind::Approve {
+        let message = format!("nobody approves a step of the kind `{}`", step.as_str());
+        return error("needs", message, "remove `needs`, or write `step = \"approve\"`");
     }
     Ok(())
 }
