@@ -123,7 +123,7 @@ impl StepWait {
             Self::Answer(_) => Some(StepKind::Ask),
             Self::Approval { .. } => Some(StepKind::Approve),
             Self::External { .. } => Some(StepKind::AwaitExternal),
-            Self::Time(_) => None,
+            Self::Time(_) | Self::RateLimit(_) => None,
         }
     }
 
