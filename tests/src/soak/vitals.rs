@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn leak_of_10_kb_on_disk_is_found_in_a_short_soak() {
-        let (turns, kept) = (5_000, 4_u64 << 20);
+        let (turns, kept) = (5_000, 4 << 20);
         // Retention may be late by as much as it keeps.
-        let is_flat = |each| contents_row(2 * kept + (500 + each) * turns, kept, turns).is_flat();
+        let is_flat = |each: u64| contents_row(2 * kept + (500 + each) * turns, kept, turns).is_flat();
         assert!(is_flat(0) && !is_flat(4_000) && !is_flat(10_000));
     }
 
