@@ -132,7 +132,7 @@ pub fn run(plan: Plan) -> Result<Report> {
     fs::write(host.folder().join("checkpoint.json"), checkpoint.out)?;
     host.kill();
     followers.join();
-    rows.push(vitals::contents(&host.data(), plan.turns)?);
+    rows.push(vitals::contents(&host.data(), KEPT_BYTES, plan.turns)?);
     let verified = host.cli(None, &["audit", "verify", "--checkpoint", "checkpoint.json"]);
     ensure!(verified.code == 0, "the audit does not verify: {verified:?}");
     Ok(Report { took, rows, kinds, verified: verified.out.trim().to_owned() })
