@@ -293,7 +293,7 @@ async fn schema_of_an_answer_is_checked_before_the_turn_is_locked() {
     assert_eq!(counts, [2, 2], "each answer is checked once, without the lock");
 }
 
-/// A guest that asks, proposes a value, waits for a signal and sleeps, whatever the answers are.
+/// A guest that asks, proposes a value, waits for a signal and sleeps. No answer changes that.
 fn comes_to_each_kind(steps: usize) -> Option<RunEnd> {
     let question = || step::Question { prompt: "Go?".into(), ..step::Question::default() };
     let wait = match steps {
