@@ -10,7 +10,7 @@ use dispatch::ports::{AsDeclared, End, KnownTool, Policy, Question, Run, Tools};
 use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
     Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, Timestamp, ToolName, Turn, TurnId, Violation,
-    approvers::{Escalate, Need},
+    approvers::{Escalate, Need, Who},
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
     principal::Role,
@@ -293,7 +293,7 @@ async fn schema_of_an_answer_is_checked_before_the_turn_is_locked() {
     assert_eq!(counts, [2, 2], "each answer is checked once, without the lock");
 }
 
-/// A guest that asks, proposes a value, waits for a signal and sleeps, whatever the answers are.
+/// A guest that asks, proposes a value, waits for a signal and sleeps. No answer changes that.
 fn comes_to_each_kind(steps: usize) -> Option<RunEnd> {
     let question = || step::Question { prompt: "Go?".into(), ..step::Question::default() };
     let wait = match steps {
@@ -356,7 +356,7 @@ async fn external_wait_is_denied_if_the_policy_fails() {
 #[tokio::test]
 async fn approval_of_a_step_escalates_as_the_rule_says() {
     let needs = |_| {
-        let who = |who: &str| Arc::new([who.parse().unwrap()]);
+        let who = |who: &str| -> Arc<[Who]> { Arc::new([who.parse().unwrap()]) };
         let escalate = Some(Escalate { after: Span::from_secs(60), to: who("role:admin") });
         let needs = Arc::new([Need { who: who("principal:ben"), quorum: 1, escalate }]);
         Verdict { rule: Rule::Allow, needs, ..Verdict::default() }

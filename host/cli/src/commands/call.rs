@@ -234,6 +234,7 @@ async fn check_policy(host: &Host, tool: &Arc<KnownTool>, arguments: &Json, appr
         conversation: ConversationId::new(CONVERSATION)?,
         context: None,
         arguments: arguments.clone(),
+        step: None,
     };
     let explained = host.policy().explain(&question).await;
     let because = |report: Report| match (&explained.verdict.by, &explained.verdict.reason) {
