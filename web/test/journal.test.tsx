@@ -1,4 +1,4 @@
-// What a durable call did, in the timeline.
+// The journal of a durable call in the timeline.
 import { act } from "react";
 import { expect, it } from "vitest";
 import { Parts } from "../src/parts/journal";

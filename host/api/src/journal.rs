@@ -39,7 +39,7 @@ pub struct JournalEntry {
     pub after_step: u32,
     /// The run that recorded it, from 1. Absent if an older host recorded it.
     pub run: Option<u32>,
-    /// When it was recorded, by the clock of the call, which stands still between entries.
+    /// When it was recorded.
     pub at: String,
     /// The function, such as `key-value set` or `http POST https://api.example.com/orders`: without arguments and without
     /// the query. Secrets of the host are redacted, and the text is escaped. Absent if an older host recorded it.

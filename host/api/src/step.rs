@@ -20,7 +20,7 @@ pub struct StepSummary {
     pub step: u32,
     /// Its suspension.
     pub suspension: String,
-    /// What it waited for.
+    /// The kind of its wait.
     pub kind: Kind,
     /// The beginning of the prompt's first line. The plugin wrote it. It is escaped, and it is text, not HTML.
     pub prompt: Option<String>,

@@ -44,11 +44,18 @@ pub(crate) struct JournalWriter {
     pub(crate) summary: Mutex<JournalSummary>,
 }
 
+impl JournalWriter {
+    /// Ids of the same time differ in few random bits, so it is made from several.
+    fn salt(&self) -> Digest {
+        Digest::of([(); 4].map(|()| (self.mint)().to_be_bytes()).concat())
+    }
+}
+
 #[async_trait]
 impl RunJournal for JournalWriter {
     async fn append(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), AppendError> {
         let Self { turn, call, run, .. } = *self;
-        let salt = |entry: &Entry| (entry.number == 0).then(|| Digest::of((self.mint)().to_be_bytes()));
+        let salt = |entry: &Entry| (entry.number == 0).then(|| self.salt());
         let stored = |entry: Entry| Entry { run: Some(run), salt: salt(&entry), ..entry };
         let entries: Vec<Entry> = entries.into_iter().map(stored).collect();
         let row = |entry| RowChange::JournalEntry(JournalRow { turn, call, run, entry });

@@ -20,7 +20,7 @@ pub struct Entry {
     /// Digest of the function and its arguments. A later run must call the same.
     pub digest: Digest,
     pub at: Timestamp,
-    /// Random, in the first entry. Whoever sees a digest of a journal could otherwise guess a short result.
+    /// Random, in the first entry. Without it, a reader of a digest could guess a short result.
     pub salt: Option<Digest>,
     pub record: Record,
 }

@@ -68,7 +68,9 @@ describe("an approval", () => {
     const shown = root(card).querySelector('[part="earlier"]');
     expect(shown?.querySelector(".label")?.textContent).toBe("The last 4 of 5 earlier steps");
     const lines = [...(shown?.querySelectorAll("li") ?? [])].map(({ textContent }) => textContent);
-    expect(lines.map((line) => line?.replace(/, [^,]*$/, ""))).toEqual([
+    // The times have the form of the reader's locale.
+    const untimed = lines.map((line) => line?.replace(/, \w+ \d.*$/, ""));
+    expect(untimed).toEqual([
       "2. Question “Where\\u{202e}?”: answer by a\\u{202e}nn",
       "3. Approval: approve by ann and bob",
       "4. Sleep: over",

@@ -124,7 +124,7 @@ function Call({ conversation, call }: { conversation: string; call: TimelineCall
         <Read title="Log">{() => <CallLog conversation={conversation} call={call} />}</Read>
       )}
       {isDurable(call) && (
-        <Read title="What it did">{() => <Journal conversation={conversation} call={call} />}</Read>
+        <Read title="Journal">{() => <Journal conversation={conversation} call={call} />}</Read>
       )}
       <More call={call} />
     </li>

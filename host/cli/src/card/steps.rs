@@ -10,6 +10,7 @@ pub(crate) fn step(step: &StepSummary) -> String {
         SuspensionKind::Elicitation => "question",
         SuspensionKind::ClientExec => "client call",
         SuspensionKind::Timer => "sleep",
+        SuspensionKind::RateLimit => "wait for a server",
         SuspensionKind::External => "external wait",
     };
     // The host has escaped it. Nobody knows which host answered.
@@ -24,5 +25,5 @@ pub(crate) fn step(step: &StepSummary) -> String {
 
 /// Whether it slept until its time came.
 fn is_over(step: &StepSummary) -> bool {
-    step.kind.0 == SuspensionKind::Timer && step.state.0 == SuspensionState::Ended(SuspensionEnd::Expired)
+    matches!(step.kind.0, SuspensionKind::Timer | SuspensionKind::RateLimit) && step.state.0 == SuspensionState::Ended(SuspensionEnd::Expired)
 }

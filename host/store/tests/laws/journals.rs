@@ -64,7 +64,7 @@ pub(crate) async fn a_journal_is_read_in_pages(store: Subject) {
     };
     assert_eq!(read(0, 2, usize::MAX).await, [0, 1]);
     assert_eq!(read(4, 10, usize::MAX).await, [4, 5]);
-    assert_eq!(read(6, 10, usize::MAX).await, []);
+    assert!(read(6, 10, usize::MAX).await.is_empty());
     // The entry 2 has 200 KiB.
     assert_eq!(read(0, 10, 100 << 10).await, [0, 1]);
     assert_eq!(read(2, 10, 100 << 10).await, [2], "a page has at least one entry");

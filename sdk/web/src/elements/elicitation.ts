@@ -13,7 +13,17 @@ import { Card } from "./card.js";
 import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { People } from "./people.js";
-import { argumentsOf, context, defaults, earlier, expiry, facts, header, prompt, reason } from "./sections.js";
+import {
+  argumentsOf,
+  context,
+  defaults,
+  earlier,
+  expiry,
+  facts,
+  header,
+  prompt,
+  reason,
+} from "./sections.js";
 
 /** Decisions that decline. They are sent without the form, and the card says so. */
 const DECLINES =
