@@ -63,7 +63,8 @@ fn workflow_survives_kills_in_three_languages() {
         let id = wait["suspension"].as_str().unwrap();
         let wrong = json!({"decision": "result", "data": {"healthy": "yes"}});
         assert_eq!(host.agent.resolve(id, wrong).problem(422, "invalid")["errors"][0]["pointer"], "/data/healthy");
-        host.agent.resolve(id, json!({"decision": "result", "data": {"healthy": true}})).ok(200);
+        let healthy = json!({"decision": "result", "data": {"healthy": true}});
+        assert_eq!(host.agent.resolve(id, healthy).ok(200)["state"], "result");
     }
 
     for (turn, tool) in turns.iter().zip(TOOLS) {
