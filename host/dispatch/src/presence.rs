@@ -34,14 +34,19 @@ impl Presence {
     }
 
     /// Gives a new grace period to calls that no attached client can carry out any more. After it they end
-    /// `unavailable`. Covers one conversation, or all of them after a start of the host.
+    /// `unavailable`. Covers the calls of one tool in a conversation, or all calls after a start of the host.
     pub(crate) async fn clients_left(
         &self,
         pipeline: &Arc<Pipeline>,
-        conversation: Option<ConversationId>,
+        of: Option<(&ConversationId, &ToolName)>,
     ) -> Result<(), StoreFault> {
-        let filter =
-            Filter { open: Some(true), conversation, kind: Some(SuspensionKind::ClientExec), ..Filter::default() };
+        let filter = Filter {
+            open: Some(true),
+            conversation: of.map(|(conversation, _)| conversation.clone()),
+            tool: of.map(|(_, tool)| tool.as_str().to_owned()),
+            kind: Some(SuspensionKind::ClientExec),
+            ..Filter::default()
+        };
         let mut after = None;
         loop {
             let page = self.indexes.suspensions(&filter, after, 100).await?;
@@ -76,14 +81,15 @@ impl Presence {
         id
     }
 
-    fn detach(&self, conversation: &ConversationId, id: u64) {
+    /// Returns the tools of the client.
+    fn detach(&self, conversation: &ConversationId, id: u64) -> Vec<ToolName> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(clients) = state.attached.get_mut(conversation) {
-            clients.retain(|(client, _)| *client != id);
-            if clients.is_empty() {
-                state.attached.remove(conversation);
-            }
+        let Some(clients) = state.attached.get_mut(conversation) else { return Vec::new() };
+        let left = clients.extract_if(.., |(client, _)| *client == id).flat_map(|(_, tools)| tools).collect();
+        if clients.is_empty() {
+            state.attached.remove(conversation);
         }
+        left
     }
 }
 
@@ -110,12 +116,14 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        self.presence.detach(&self.conversation, self.id);
+        let tools = self.presence.detach(&self.conversation, self.id);
         let (presence, pipeline) = (self.presence.clone(), self.pipeline.clone());
         let conversation = self.conversation.clone();
         self.runtime.spawn(async move {
-            if let Err(error) = presence.clients_left(&pipeline, Some(conversation)).await {
-                tracing::error!(%error, "the calls of a client that left could not be read");
+            for tool in tools {
+                if let Err(error) = presence.clients_left(&pipeline, Some((&conversation, &tool))).await {
+                    tracing::error!(%error, "the calls of a client that left could not be read");
+                }
             }
         });
     }

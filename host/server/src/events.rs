@@ -4,7 +4,7 @@
 //! The id of an event is `<position>-<n>`: the n-th public event of the commit at that position. A commit can hold many
 //! events, and a connection can break between any two of them.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -97,25 +97,40 @@ pub(crate) struct Stream {
 /// The number of suspensions in one page. It is small because each may hold megabytes, and a client may stop reading.
 const PAGE: usize = 8;
 
-/// The open suspensions that a client of these tools did not get yet.
+/// The open suspensions that a client of these tools did not get yet. They are read tool by tool, so that no call of
+/// another tool is loaded.
 pub(crate) struct Waiting {
     conversation: ConversationId,
-    tools: Vec<ToolName>,
+    /// The tool that is read now, and those after it.
+    tools: BTreeSet<ToolName>,
     after: Option<SuspensionId>,
 }
 
 impl Waiting {
     pub(crate) fn new(conversation: ConversationId, tools: Vec<ToolName>) -> Self {
-        Self { conversation, tools, after: None }
+        Self { conversation, tools: tools.into_iter().collect(), after: None }
     }
 
     /// The next page, and the start of the page after it.
     async fn page(&self, app: &App, by: &Principal) -> Result<(Vec<SuspensionView>, Option<SuspensionId>)> {
-        let (open, conversation) = (Some(true), Some(self.conversation.clone()));
-        let filter = Filter { open, conversation, kind: Some(SuspensionKind::ClientExec), ..Filter::default() };
-        let SuspensionPage { mut items, next, .. } = app.ports.handle.suspensions(by, filter, self.after, PAGE).await?;
-        items.retain(|item| self.tools.iter().any(|tool| tool.as_str() == &*item.call.tool));
+        let filter = Filter {
+            open: Some(true),
+            conversation: Some(self.conversation.clone()),
+            tool: self.tools.first().map(|tool| tool.as_str().to_owned()),
+            kind: Some(SuspensionKind::ClientExec),
+            ..Filter::default()
+        };
+        let SuspensionPage { items, next, .. } = app.ports.handle.suspensions(by, filter, self.after, PAGE).await?;
         Ok((items, next))
+    }
+
+    /// What is left after a page, if anything is.
+    fn beyond(mut self, next: Option<SuspensionId>) -> Option<Self> {
+        if next.is_none() {
+            self.tools.pop_first();
+        }
+        self.after = next;
+        Some(self).filter(|waiting| !waiting.tools.is_empty())
     }
 }
 
@@ -216,7 +231,7 @@ impl Stream {
             self.sent.insert(item.suspension.id);
             push(&mut self.open, &Event::snapshot(Suspension::from(item)), None)?;
         }
-        self.waiting = self.waiting.take().filter(|_| next.is_some()).map(|waiting| Waiting { after: next, ..waiting });
+        self.waiting = self.waiting.take().and_then(|waiting| waiting.beyond(next));
         Ok(())
     }
 

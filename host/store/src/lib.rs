@@ -67,8 +67,8 @@ pub enum OpenError {
     Newer { path: PathBuf, found: u8, known: u8 },
     /// An older host wrote it, and the settings do not allow a migration.
     #[error(
-        "{} has the format {found}, and this host knows {known}; a start of the host, or `toolgate store prune` without \
-         --dry-run, migrates it, which a dry run does not; back it up before",
+        "{} has the format {found}, and this host knows {known}; a dry run or an export does not migrate it. Copy the folder; \
+         then start the host, or run `toolgate store prune`",
         .path.display()
     )]
     NotMigrated { path: PathBuf, found: u8, known: u8 },

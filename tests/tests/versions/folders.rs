@@ -13,13 +13,19 @@ use super::root;
 const OF_PROGRAM: &str = "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = { region = \"us\" }\n\
     grants.http = [{ url = \"https://api.example.com/\" }]";
 
-/// A host on the unpacked folder, with new tokens for its principals.
-fn opened(archive: &str) -> (Host, Client, Client) {
-    let mut host = Setup::default().tables(OF_PROGRAM).prepare();
+/// A stopped host on the unpacked folder.
+fn unpacked(archive: &str) -> Host {
+    let host = Setup::default().tables(OF_PROGRAM).prepare();
     fs::remove_dir_all(host.data()).unwrap();
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(root().join("tests/fixtures").join(archive)).arg("-C").arg(host.folder());
     assert!(unpack.status().unwrap().success(), "tar unpacks the archive");
+    host
+}
+
+/// A host on the unpacked folder, with new tokens for its principals.
+fn opened(archive: &str) -> (Host, Client, Client) {
+    let mut host = unpacked(archive);
     for name in ["root", "agent", "alice"] {
         let said = host.cli(None, &["token", "revoke", name]);
         assert_eq!(said.code, 0, "the folder knows the token of {name}: {}", said.err);
@@ -85,6 +91,24 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
     assert!(said.code == 0 && said.out.starts_with("verified"), "{}{}", said.out, said.err);
     let said = host.cli(None, &["audit", "--action", "turn.removed", "--turn", waits["turn"].as_str().unwrap()]);
     assert!(said.out.ends_with("by the rule: at most 1 bytes of ended turns are kept\n"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn export_refuses_an_older_folder_until_it_is_migrated() {
+    for archive in ["data-0.1.0.tar.gz", "data-format-4.tar.gz", "data-format-5.tar.gz", "data-format-6.tar.gz"] {
+        let host = unpacked(archive);
+        // The first one changes nothing, so the others are refused too.
+        for words in [&["export"][..], &["store", "prune", "--dry-run"], &["export"]] {
+            let said = host.cli(None, words);
+            assert!(said.code == 1 && said.out.is_empty(), "{archive} {words:?}: {}{}", said.out, said.err);
+            let advice = "then start the host, or run `toolgate store prune`";
+            assert!(said.err.contains("does not migrate it") && said.err.contains(advice), "{archive}: {}", said.err);
+        }
+        let said = host.cli(None, &["store", "prune"]);
+        assert_eq!(said.code, 0, "{archive}: {}", said.err);
+        let said = host.cli(None, &["export"]);
+        assert!(said.code == 0 && !said.out.is_empty(), "{archive}: {}", said.err);
+    }
 }
 
 /// The head of the audit in the archive of format 4.

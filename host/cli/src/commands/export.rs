@@ -11,7 +11,8 @@ use crate::terminal::Terminal;
 
 /// Write every record of the store to standard output, one JSON object a line.
 ///
-/// The host must be stopped: the command reads its data folder.
+/// The host must be stopped: the command reads its data folder. It does not migrate a folder of an older version, and
+/// refuses it.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Print an error as JSON too. The records are JSON in any case
@@ -28,7 +29,8 @@ impl Run for Export {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
                 .hint("name the host's data folder with --data"));
         }
-        let opened = store::open(&folder, &store::StoreSettings::default())?;
+        let opened =
+            store::open(&folder, &store::StoreSettings { migrates: false, ..store::StoreSettings::default() })?;
         let mut out = terminal.raw();
         let count = opened.export(&mut out)?;
         out.flush()?;

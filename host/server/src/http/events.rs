@@ -19,11 +19,14 @@ use crate::events::{Cursor, OpenStream, Stream, Waiting};
 use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
 
+/// The maximum number of tools of one client. A stream reads the open calls of each of them.
+const MAX_CLIENT_TOOLS: usize = 128;
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Follow {
-    /// Attach as the client that runs these tools. Separate their names by commas.
+    /// Attach as the client that runs these tools, at most 128. Separate their names by commas.
     client: Option<String>,
     /// The id of the event after which to begin, or `now`. The header `last-event-id` takes precedence.
     after: Option<String>,
@@ -158,8 +161,12 @@ pub(crate) async fn host(
 }
 
 fn tool_names(text: &str) -> Result<Vec<ToolName>> {
+    let wrong = |error: String| Error::new(Code::BadRequest, format!("the parameter `client`: {error}"));
+    if text.split(',').count() > MAX_CLIENT_TOOLS {
+        return Err(wrong(format!("it names more than {MAX_CLIENT_TOOLS} tools")));
+    }
     let names = text.split(',').map(|name| ToolName::new(name.trim()));
-    names.collect::<std::result::Result<_, _>>().map_err(|error| Error::new(Code::BadRequest, error.to_string()))
+    names.collect::<std::result::Result<_, _>>().map_err(|error| wrong(error.to_string()))
 }
 
 /// Answers with a stream.

@@ -14,7 +14,7 @@ use crate::world::{TestServer, request};
 /// Longer than any test of this file takes.
 const NEVER: Span = Span::from_secs(3600);
 
-fn patient() -> Connections {
+pub(crate) fn patient() -> Connections {
     Connections { head: NEVER, stall: NEVER, ..Connections::default() }
 }
 
@@ -27,7 +27,7 @@ async fn serve(world: &TestServer, bounds: Connections) -> SocketAddr {
 }
 
 /// Runs blocking work on a thread for it.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
@@ -46,7 +46,7 @@ async fn exchange(address: SocketAddr, sent: Vec<u8>) -> String {
 }
 
 /// Reads until the host closes or resets the connection.
-fn until_closed(connection: &mut TcpStream) -> String {
+pub(crate) fn until_closed(connection: &mut TcpStream) -> String {
     let mut said = Vec::new();
     match connection.read_to_end(&mut said) {
         Ok(_) => {}

@@ -66,6 +66,15 @@ async fn stream_ends_when_its_token_is_revoked() {
     assert!(untouched.frame().await.unwrap().is_ok());
 }
 
+/// Reads a stream until this text.
+async fn until(stream: &mut Body, expected: &str) -> String {
+    let mut text = String::new();
+    while !text.contains(expected) {
+        text += std::str::from_utf8(&stream.frame().await.unwrap().unwrap().into_data().unwrap()).unwrap();
+    }
+    text
+}
+
 /// A world with a store that counts and holds reads.
 fn recorded(settings: ServerSettings) -> (TestServer, Arc<MortalStore>) {
     let store = Arc::new(MortalStore::new(Arc::new(store::MemoryStore::new())));
@@ -97,14 +106,75 @@ async fn recheck_of_the_token_discards_no_read() {
 #[tokio::test]
 async fn stream_from_now_reads_nothing_older() {
     let (world, store) = recorded(ServerSettings::default());
-    for id in ["1", "2", "3"] {
-        world.submit("", &format!(r#"{{"calls":[{{"id":"{id}","tool":"ask","arguments":{{}}}}]}}"#)).await;
+    let submit = async |id: &str, tool: &str| {
+        let calls = format!(r#"{{"calls":[{{"id":"{id}","tool":"{tool}","arguments":{{}}}}]}}"#);
+        world.submit("?wait_ms=60000", &calls).await.at("/turn")
+    };
+    let mut older = Vec::new();
+    for (id, tool) in [("1", "echo"), ("2", "scan"), ("3", "echo")] {
+        older.push(submit(id, tool).await);
     }
     let (_, _) = (store.read_of_feeds(), store.read_of_logs());
-    let _after_now = open(&world, "alice", &format!("{EVENTS}?after=now")).await;
-    let _client = open(&world, "carol", &format!("{EVENTS}?client=locate")).await;
-    let _host = open(&world, "root", "/v1/events?after=now").await;
-    assert_eq!((store.read_of_feeds(), store.read_of_logs()), (0, 0));
+    let [after_now, client] = ["?after=now", "?client=locate"].map(|query| format!("{EVENTS}{query}"));
+    let mut streams = Vec::new();
+    for (who, path) in [("alice", after_now.as_str()), ("carol", &client), ("root", "/v1/events?after=now")] {
+        streams.push(open(&world, who, path).await);
+    }
+    assert_eq!((store.read_of_feeds(), store.read_of_logs()), (0, 0), "nothing is read before a client reads");
+    let newer = submit("4", "echo").await;
+    let (_, _) = (store.read_of_feeds(), store.read_of_logs());
+    for stream in &mut streams {
+        let text = until(stream, "event: turn.settled").await;
+        assert!(text.contains(&newer) && !older.iter().any(|turn| text.contains(turn)), "{text}");
+        assert!(store.read_of_feeds() <= 1 && store.read_of_logs() == 0, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn client_stream_loads_no_call_of_another_tool() {
+    let (world, store) = recorded(ServerSettings::default());
+    let submit = async |id: &str, tool: &str| {
+        let calls = format!(r#"{{"calls":[{{"id":"{id}","tool":"{tool}","arguments":{{}}}}]}}"#);
+        world.submit("", &calls).await.at("/pending/0/suspension")
+    };
+    for n in 0..40 {
+        submit(&format!("other-{n}"), "locate").await;
+    }
+    let mut waiting = Vec::new();
+    for n in 0..10 {
+        waiting.push(submit(&format!("mine-{n}"), "scan").await);
+    }
+    store.read_of_logs();
+    let mut stream = open(&world, "carol", &format!("{EVENTS}?client=scan,unknown,scan")).await;
+    let mut text = until(&mut stream, &waiting[9]).await;
+    assert_eq!(store.read_of_logs(), 10, "{text}");
+    let last = submit("last", "scan").await;
+    text += &until(&mut stream, &last).await;
+    let count = |suspension: &String| text.matches(&format!(r#""suspension":"{suspension}""#)).count();
+    assert_eq!(waiting.iter().map(count).collect::<Vec<_>>(), [1; 10], "{text}");
+    assert!(!text.contains("other-"), "{text}");
+}
+
+#[tokio::test]
+async fn client_that_leaves_loads_no_call_of_another_tool() {
+    let (world, store) = recorded(ServerSettings::default());
+    let submit = async |id: &str, tool: &str| {
+        let calls = format!(r#"{{"calls":[{{"id":"{id}","tool":"{tool}","arguments":{{}}}}]}}"#);
+        world.submit("", &calls).await
+    };
+    for n in 0..40 {
+        submit(&format!("other-{n}"), "locate").await;
+    }
+    let client = open(&world, "carol", &format!("{EVENTS}?client=scan")).await;
+    submit("mine", "scan").await;
+    let (handle, _) = (world.host.handle(), store.read_of_logs());
+    let before = handle.last_position().await.unwrap();
+    drop(client);
+    // The next commit gives the call of the client a grace period.
+    while handle.last_position().await.unwrap() == before {
+        tokio::task::yield_now().await;
+    }
+    assert!(store.read_of_logs() <= 1);
 }
 
 #[tokio::test]

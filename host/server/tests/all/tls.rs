@@ -12,6 +12,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio::net::TcpListener;
 use toolgate_server::{Connections, Tls, TlsError, TlsFiles};
 
+use crate::connections::{blocking, patient, until_closed};
 use crate::world::TestServer;
 
 macro_rules! file {
@@ -60,24 +61,24 @@ fn ask_plainly(address: SocketAddr) -> Vec<u8> {
     bytes
 }
 
+/// Serves the world over TLS with the files of this folder, until the test ends.
+async fn serve(world: &TestServer, folder: &Path, bounds: Connections) -> SocketAddr {
+    put(folder, "cert.pem", &pem("CERTIFICATE", VALID));
+    put(folder, "key.pem", &pem("PRIVATE KEY", KEY));
+    let tls = Tls::open(TlsFiles { certificate: folder.join("cert.pem"), key: folder.join("key.pem") }).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = world.router.clone();
+    tokio::spawn(toolgate_server::serve(listener, router, bounds, Some(tls), std::future::pending()));
+    address
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replaced_certificate_is_used_for_new_connections() {
     let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), "cert.pem", &pem("CERTIFICATE", VALID));
-    put(folder.path(), "key.pem", &pem("PRIVATE KEY", KEY));
-    let files = TlsFiles { certificate: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
-    let (world, tls) = (TestServer::new(), Tls::open(files).unwrap());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let serving = toolgate_server::serve(
-        listener,
-        world.router.clone(),
-        Connections::default(),
-        Some(tls),
-        std::future::pending(),
-    );
-    tokio::spawn(serving);
-    let asking = tokio::task::spawn_blocking(move || {
+    let world = TestServer::new();
+    let address = serve(&world, folder.path(), Connections::default()).await;
+    blocking(move || {
         assert!(ask(address).unwrap().starts_with("HTTP/1.1 200"));
         assert!(!ask_plainly(address).starts_with(b"HTTP/1.1 200"));
         put(folder.path(), "cert.pem", &pem("CERTIFICATE", EXPIRED));
@@ -91,8 +92,25 @@ async fn replaced_certificate_is_used_for_new_connections() {
         ask(address).expect_err("a pipe is not read, and the one from before is used");
         put(folder.path(), "cert.pem", &pem("CERTIFICATE", VALID));
         assert!(ask(address).unwrap().starts_with("HTTP/1.1 200"));
-    });
-    asking.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unfinished_handshakes_do_not_block_the_next_client() {
+    // The beginning of a record with a ClientHello of 512 bytes.
+    const BEGUN: &[u8] = b"\x16\x03\x01\x02\x00\x01";
+    let folder = tempfile::tempdir().unwrap();
+    let world = TestServer::new();
+    let address = serve(&world, folder.path(), Connections { max: 3, ..patient() }).await;
+    blocking(move || {
+        let mut begun: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+        begun.iter_mut().for_each(|connection| connection.write_all(BEGUN).unwrap());
+        assert!(ask(address).unwrap().starts_with("HTTP/1.1 200"));
+        // The handshakes that had waited longest were ended. The others fit beside the neighbour.
+        begun.drain(..18).for_each(|mut connection| assert_eq!(until_closed(&mut connection), ""));
+    })
+    .await;
 }
 
 #[test]

@@ -19,8 +19,9 @@ pub(crate) const PARAMETERS: &str = r#"{"type": "object",  "properties": {"city"
 /// The tools of the tests.
 pub(crate) struct Shelf {
     tools: Vec<Arc<KnownTool>>,
-    /// A durable tool that no list has: it waits for an external system, and its result is the one that it receives.
-    receive: Arc<KnownTool>,
+    /// Tools that no list has: `receive` is durable, waits for an external system, and its result is the one that it
+    /// receives. Clients run `scan`.
+    unlisted: [Arc<KnownTool>; 2],
     /// Runs of `slow` wait for a permit of this.
     pub(crate) slow: Semaphore,
     /// The number of plugins that are being loaded.
@@ -39,7 +40,7 @@ impl Shelf {
         ];
         Self {
             tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(),
-            receive: Arc::new(live("receive", "server")),
+            unlisted: [("receive", "server"), ("scan", "client")].map(|(name, words)| Arc::new(live(name, words))),
             slow: Semaphore::new(0),
             left: AtomicUsize::new(0),
         }
@@ -84,7 +85,7 @@ impl Checks for Strings {
 #[async_trait]
 impl Tools for Shelf {
     fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
-        let found = self.tools.iter().chain([&self.receive]).find(|live| live.tool.name.as_str() == name);
+        let found = self.tools.iter().chain(&self.unlisted).find(|live| live.tool.name.as_str() == name);
         found.cloned().ok_or_else(|| ToolName::new("echo").ok())
     }
 
