@@ -99,12 +99,28 @@ impl Compiled {
         if is_valid && !work.is_incomplete {
             return Vec::new();
         }
-        let cost = cost::MAX_COST - work.left;
-        let all = self.costs.copies(&extent) <= cost::MAX_COPIES && cost <= cost::MAX_DETAIL_COST;
-        let is_listed = all || self.costs.may_find_first(&extent, cost);
-        if work.left == 0 || !is_listed {
-            return if work.is_incomplete { vec![costly(value)] } else { self.first(value, schema, !is_valid) };
+        if work.left == 0 && work.is_incomplete {
+            return vec![costly(value)];
         }
+        let cost = cost::MAX_COST - work.left;
+        // If the listing costs too much, the first fault is found instead. A match that did not finish hides that fault, so
+        // the listing then has all the work that finding it might take.
+        let budget = if work.is_incomplete { cost::MAX_COST } else { work.left };
+        let all = self.costs.copies(&extent) <= cost::MAX_COPIES && cost <= cost::MAX_DETAIL_COST;
+        let listed = if all || self.costs.may_find_first(&extent, cost, budget) {
+            self.listed(value, budget, all, extent.depth())
+        } else {
+            Vec::new()
+        };
+        match listed {
+            found if !found.is_empty() => found,
+            _ if work.is_incomplete => vec![costly(value)],
+            _ => self.first(value, schema, true),
+        }
+    }
+
+    /// Lists the violations, or only the first. Nothing if that is more work than `budget`.
+    fn listed(&self, value: &Value, budget: u64, all: bool, depth: usize) -> Vec<Violation> {
         let list = || -> Vec<Violation> {
             if all {
                 self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| violation(&error)).collect()
@@ -112,9 +128,10 @@ impl Compiled {
                 self.validator.validate(value).err().iter().map(violation).collect()
             }
         };
-        let listed = move || Work::within(work.left, list).0;
-        let found = if extent.depth() > cost::MAX_DETAIL_DEPTH { on_large_stack(listed) } else { Ok(listed()) };
-        found.ok().filter(|found| !found.is_empty()).unwrap_or_else(|| vec![costly(value)])
+        let listed = || Work::within(budget, list);
+        let listed = if depth > cost::MAX_DETAIL_DEPTH { on_large_stack(listed) } else { Ok(listed()) };
+        // After the last of the work, each value looks as if it did not match.
+        listed.ok().filter(|(_, work)| work.left > 0).map(|(found, _)| found).unwrap_or_default()
     }
 
     /// Finds the first fault. Charges its work, which may be as much as [`cost::MAX_COST`]. `is_misfit` says that the value is

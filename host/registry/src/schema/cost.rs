@@ -180,9 +180,9 @@ impl Costs {
         copies
     }
 
-    /// Whether the host may look for the first violation of a value whose validation has this cost. The library validates
-    /// alternatives again at each depth, and copies only the location where none of them fits.
-    pub(super) fn may_find_first(&self, extent: &Extent, cost: u64) -> bool {
+    /// Whether the host may look for the first violation of a value whose validation has this cost, within a budget. The
+    /// library validates alternatives again at each depth, and copies only the location where none of them fits.
+    pub(super) fn may_find_first(&self, extent: &Extent, cost: u64, budget: u64) -> bool {
         let (mut below, mut copies, mut depths) = (0_u64, 0_u64, 1);
         for ((rates, has_alternatives), (_, largest)) in self.rates(extent).rev() {
             below = below.saturating_add(rates.0[0] / STEP);
@@ -191,7 +191,7 @@ impl Costs {
                 copies = copies.max(below.saturating_mul(*largest));
             }
         }
-        copies <= MAX_COPIES && cost.saturating_mul(depths) <= MAX_COST
+        copies <= MAX_COPIES && cost.saturating_mul(depths) <= budget
     }
 }
 

@@ -5,8 +5,9 @@
 //! its repetitions expanded.
 //!
 //! The engine matches any other pattern by backtracking. Almost all matches take few steps, and a few patterns take very
-//! many on some strings. So such a match starts with a low limit of steps, which is raised while it is not enough. Each
-//! attempt is charged to the [`Work`] of the validation.
+//! many on some strings. So such a match starts with a low limit of steps, which is raised while it is not enough. The
+//! engine does not tell the steps that it took, so each attempt is charged with its limit to the [`Work`] of the
+//! validation. A step may run over the whole string, and so may each repetition of a group that looks around.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -22,7 +23,7 @@ use super::rates::Rates;
 
 /// The limits of backtracking steps for one match of the keyword `pattern`. Each is tried if the one before was not
 /// enough.
-const STEPS: &[usize] = &[100, 1_000, 10_000, 100_000];
+const STEPS: &[usize] = &[3, 200, 5_000, 100_000];
 
 /// The limit for names of members. The library matches them, several times if schemas overlap. It validates a value
 /// again and again if one of these matches does not finish, so that is found out before.
@@ -37,8 +38,11 @@ const MATCH: u64 = 100;
 /// The cost of one state for one byte.
 const STATE: u64 = 2;
 
-/// The cost of one backtracking step.
+/// The cost of one backtracking step, or of one look around.
 const ATTEMPT: u64 = 50;
+
+/// A match by backtracking has the costs of this many bytes more, so that an empty string has costs too.
+const EMPTY: u64 = 8;
 
 thread_local! {
     /// The work of the validation that runs on this thread.
@@ -133,15 +137,10 @@ impl Pattern {
 
     /// Whether a string matches. `None`: the match did not finish.
     pub(super) fn matches(&self, text: &str) -> Option<bool> {
-        let bytes = text.len() as u64;
-        let rates = Rates([0, MATCH, self.shape.states.saturating_mul(STATE), 1 + self.shape.states / 8]);
-        let length = rates.times(Rates([0, 1, bytes, bytes.saturating_mul(bytes)]));
-        // A step may look ahead.
-        let step = ATTEMPT + bytes / 8;
         for (attempt, (steps, engine)) in self.engines().enumerate() {
             // The cost of the schema includes a match without steps. A second attempt shows that the engine takes steps.
             let tries = self.shape.tries || attempt > 0;
-            if tries && !Work::charge(length.saturating_add(step.saturating_mul(steps as u64))) {
+            if tries && !Work::charge(self.shape.cost(text.len() as u64, steps as u64)) {
                 return None;
             }
             // The engine has panicked on some patterns.
@@ -181,14 +180,14 @@ const MAX_SHOWN: usize = 200;
 
 /// Returns the cost of the keyword, without the work that is charged to [`Work`].
 pub(super) fn rates(pattern: &str) -> Rates {
-    let Shape { states, tries } = Shape::of(pattern);
+    let Shape { states, tries, .. } = Shape::of(pattern);
     let per_byte = if tries { 0 } else { states.saturating_mul(STATE) };
     Rates([0, MATCH, per_byte, 0])
 }
 
 /// Returns the cost of matching a name of a member against a pattern.
 pub(super) fn name_rates(pattern: &str) -> Rates {
-    let Shape { states, tries } = Shape::of(pattern);
+    let Shape { states, tries, .. } = Shape::of(pattern);
     let per_byte = states.saturating_mul(STATE);
     if tries {
         Rates([0, MATCH + ATTEMPT * NAME_STEPS as u64, per_byte, 1 + states / 8])
@@ -204,31 +203,61 @@ struct Shape {
     states: u64,
     /// Whether the engine matches it by backtracking.
     tries: bool,
+    /// Whether a repetition has a part that needs backtracking. Such a part runs for each byte, and not only for each step.
+    repeats: bool,
+}
+
+/// The part of a pattern between two parentheses.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    /// The states before its last item.
+    before: u64,
+    /// The states of its last item. A repetition multiplies them.
+    last: u64,
+    /// Whether it needs backtracking.
+    tries: bool,
+}
+
+impl Part {
+    fn states(self) -> u64 {
+        self.before.saturating_add(self.last)
+    }
+
+    /// The part with another item behind its last one.
+    fn and(self, states: u64, tries: bool) -> Self {
+        Self { before: self.states(), last: states, tries: self.tries || tries }
+    }
 }
 
 impl Shape {
+    /// The cost of a match by backtracking that takes at most so many steps.
+    fn cost(&self, bytes: u64, steps: u64) -> u64 {
+        let looks = if self.repeats || !self.tries { bytes } else { bytes.min(steps + 1) };
+        let look = ATTEMPT.saturating_add(bytes.saturating_mul(1 + self.states / 8));
+        let pass = self.states.saturating_mul(STATE).saturating_mul(bytes + EMPTY);
+        let steps = steps.saturating_mul(ATTEMPT + bytes / 8);
+        MATCH.saturating_add(pass).saturating_add(looks.saturating_mul(look)).saturating_add(steps)
+    }
+
     fn of(pattern: &str) -> Self {
         let mut characters = pattern.chars().peekable();
-        let mut tries = false;
-        // For each enclosing group: the states before its last item, and the states of its last item. A repetition
-        // multiplies the states of the last item.
-        let mut open: Vec<(u64, u64)> = Vec::new();
-        let (mut all, mut last) = (0_u64, 0_u64);
+        let (mut tries, mut repeats) = (false, false);
+        // The enclosing groups, and whether the last item of this part needs backtracking.
+        let (mut open, mut part, mut last_tries) = (Vec::<Part>::new(), Part::default(), false);
         while let Some(c) = characters.next() {
-            let mut repeated = 0;
+            let (mut repeated, mut item_tries) = (0, false);
             match c {
                 '(' => {
-                    if characters.next_if_eq(&'?').is_some() {
-                        tries |= characters.next_if_eq(&':').is_none();
-                    }
-                    open.push((all, last));
-                    (all, last) = (0, 0);
+                    open.push(part);
+                    let looks = characters.next_if_eq(&'?').is_some() && characters.next_if_eq(&':').is_none();
+                    tries |= looks;
+                    part = Part { tries: looks, ..Part::default() };
                     continue;
                 }
                 ')' => {
-                    let group = all.saturating_add(last).saturating_add(1);
-                    (all, last) = open.pop().unwrap_or_default();
-                    (all, last) = (all.saturating_add(last), group);
+                    let group = part;
+                    part = open.pop().unwrap_or_default().and(group.states().saturating_add(1), group.tries);
+                    last_tries = group.tries;
                     continue;
                 }
                 '*' | '+' | '?' => repeated = 1,
@@ -241,9 +270,9 @@ impl Shape {
                     repeated = bounds.split(',').filter_map(|n| n.parse().ok()).max().unwrap_or(1).max(1);
                 }
                 '\\' => {
-                    tries |= characters
+                    item_tries = characters
                         .next()
-                        .is_some_and(|c| c.is_ascii_digit() || matches!(c, 'k' | 'K' | 'G' | 'b' | 'B' | '<' | '>'))
+                        .is_some_and(|c| c.is_ascii_digit() || matches!(c, 'k' | 'K' | 'G' | 'b' | 'B' | '<' | '>'));
                 }
                 '[' => {
                     // This loop ends the class at a leading `]`. If that `]` is a literal, the estimate is only larger.
@@ -258,16 +287,20 @@ impl Shape {
                 _ => {}
             }
             if repeated > 0 {
-                last = last.saturating_mul(repeated);
+                part.last = part.last.saturating_mul(repeated);
+                repeats |= last_tries && c != '?';
                 // A second `+` makes a repetition possessive.
-                tries |= characters.next_if_eq(&'+').is_some();
+                item_tries = characters.next_if_eq(&'+').is_some();
+                part.tries |= item_tries;
                 characters.next_if_eq(&'?');
             } else {
-                (all, last) = (all.saturating_add(last), 1);
+                part = part.and(1, item_tries);
             }
+            tries |= item_tries;
+            last_tries = item_tries;
         }
-        let open: u64 = open.iter().map(|(all, last)| all.saturating_add(*last)).fold(0, u64::saturating_add);
-        Self { states: open.saturating_add(all).saturating_add(last).max(1), tries }
+        let open = open.into_iter().map(Part::states).fold(0, u64::saturating_add);
+        Self { states: open.saturating_add(part.states()).max(1), tries, repeats }
     }
 }
 
@@ -277,19 +310,24 @@ mod tests {
 
     #[test]
     fn repetitions_are_written_out_and_what_looks_around_is_tried() {
-        for (pattern, states, tries) in [
-            ("", 1, false),
-            ("abc", 3, false),
-            (r"^\d{4}-\d{2}-[0-9\]]{2}$", 12, false),
-            ("(?:a{10}){20,}b*?", 221, false),
-            ("((a{1,1000}){1,1000}){1,1000}", 1_001_001_000, false),
-            ("(?=a)b", 4, true),
-            (r"(a)\1", 3, true),
-            (r"\bab", 3, true),
-            ("a++", 1, true),
-            ("[*+]+", 1, false),
+        for (pattern, states, tries, repeats) in [
+            ("", 1, false, false),
+            ("abc", 3, false, false),
+            (r"^\d{4}-\d{2}-[0-9\]]{2}$", 12, false, false),
+            ("(?:a{10}){20,}b*?", 221, false, false),
+            ("((a{1,1000}){1,1000}){1,1000}", 1_001_001_000, false, false),
+            ("(?=a)b", 4, true, false),
+            ("(?=a*)?b*", 4, true, false),
+            (r"(a)\1", 3, true, false),
+            (r"(a)\1+", 3, true, true),
+            (r"\bab", 3, true, false),
+            ("a++", 1, true, false),
+            ("(?:ba++)*", 3, true, true),
+            ("(?:(?=a)b)*", 5, true, true),
+            ("(?:(?:(?=a)b)c){2}", 14, true, true),
+            ("[*+]+", 1, false, false),
         ] {
-            assert_eq!(Shape::of(pattern), Shape { states, tries }, "{pattern}");
+            assert_eq!(Shape::of(pattern), Shape { states, tries, repeats }, "{pattern}");
         }
     }
 }

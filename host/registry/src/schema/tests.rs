@@ -216,12 +216,33 @@ fn large_ordinary_values_are_checked_against_ordinary_schemas() {
     }
 }
 
+/// The pattern for e-mail addresses of a widespread library. It looks ahead, so the engine matches it in steps.
+const EMAIL: &str =
+    r"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$";
+
+#[test]
+fn a_megabyte_of_addresses_is_checked_to_its_end() {
+    let addresses = format!(r#"{{"properties":{{"addresses":{{"items":{{"pattern":"{EMAIL}"}}}}}}}}"#);
+    let list = |bad: usize| {
+        let address = |n: usize| format!(r#""first.last{n:05}@mail.example.com""#);
+        let one = |n| if n == bad { r#""first..last@example.com""#.to_owned() } else { address(n) };
+        let list = (0..).map(one).take((1 << 20) / (address(0).len() + 1)).collect::<Vec<_>>();
+        (list.len() - 1, format!(r#"{{"addresses":[{}]}}"#, list.join(",")))
+    };
+    let (last, all) = list(usize::MAX);
+    assert_eq!(violations(&addresses, &all), Vec::<String>::new());
+    let found = violations(&addresses, &list(last).1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with(&format!(r#"at /addresses/{last}: "first..last@example.com" does not"#)), "{found:?}");
+    for bad in [last / 7, last / 2] {
+        let found = violations(&addresses, &list(bad).1);
+        assert!(found[0].starts_with(&format!("at /addresses/{bad}: ")), "{found:?}");
+    }
+}
+
 #[test]
 fn a_costly_pattern_costs_only_its_steps() {
-    // The pattern for e-mail addresses of a widespread library. It looks ahead, so the engine matches it in steps.
-    let email =
-        r"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$";
-    let contacts = format!(r#"{{"items":{{"properties":{{"email":{{"pattern":"{email}"}}}}}}}}"#);
+    let contacts = format!(r#"{{"items":{{"properties":{{"email":{{"pattern":"{EMAIL}"}}}}}}}}"#);
     let contact = |n: usize| format!(r#"{{"email":"first.last{n}@mail.example.com"}}"#);
     let list = |bad: usize| {
         let one = |n| if n == bad { r#"{"email":"first..last@example.com"}"#.to_owned() } else { contact(n) };
