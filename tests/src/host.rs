@@ -268,6 +268,12 @@ impl Host {
         Client::new(&self.address, Some(said.out.trim()))
     }
 
+    /// The principal with this token.
+    #[must_use]
+    pub fn client(&self, token: &str) -> Client {
+        Client::new(&self.address, Some(token))
+    }
+
     /// A client without a token.
     #[must_use]
     pub fn stranger(&self) -> Client {

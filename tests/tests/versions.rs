@@ -5,6 +5,8 @@
 
 #[path = "versions/folders.rs"]
 mod folders;
+#[path = "versions/people.rs"]
+mod people;
 
 use std::fs;
 use std::path::{Path, PathBuf};

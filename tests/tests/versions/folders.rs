@@ -10,12 +10,12 @@ use toolgate_tests::http::{Client, outcomes, path};
 use super::root;
 
 /// The grants of a durable call in one of the folders. The configuration is another one than that of its first run.
-const OF_PROGRAM: &str = "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = { region = \"us\" }\n\
+pub(crate) const OF_PROGRAM: &str = "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = { region = \"us\" }\n\
     grants.http = [{ url = \"https://api.example.com/\" }]";
 
 /// A stopped host on the unpacked folder.
-fn unpacked(archive: &str) -> Host {
-    let host = Setup::default().tables(OF_PROGRAM).prepare();
+pub(crate) fn unpacked(archive: &str, setup: Setup) -> Host {
+    let host = setup.prepare();
     fs::remove_dir_all(host.data()).unwrap();
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(root().join("tests/fixtures").join(archive)).arg("-C").arg(host.folder());
@@ -25,7 +25,7 @@ fn unpacked(archive: &str) -> Host {
 
 /// A host on the unpacked folder, with new tokens for its principals.
 fn opened(archive: &str) -> (Host, Client, Client) {
-    let mut host = unpacked(archive);
+    let mut host = unpacked(archive, Setup::default().tables(OF_PROGRAM));
     for name in ["root", "agent", "alice"] {
         let said = host.cli(None, &["token", "revoke", name]);
         assert_eq!(said.code, 0, "the folder knows the token of {name}: {}", said.err);
@@ -96,7 +96,7 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
 #[test]
 fn export_refuses_an_older_folder_until_it_is_migrated() {
     for archive in ["data-0.1.0.tar.gz", "data-format-4.tar.gz", "data-format-5.tar.gz", "data-format-6.tar.gz"] {
-        let host = unpacked(archive);
+        let host = unpacked(archive, Setup::default().tables(OF_PROGRAM));
         // The first one changes nothing, so the others are refused too.
         for words in [&["export"][..], &["store", "prune", "--dry-run"], &["export"]] {
             let said = host.cli(None, words);
@@ -212,7 +212,7 @@ fn folder_of_format_6_opens_and_its_calls_are_answered() {
 }
 
 /// The open step of a durable call, once it has one from this number on.
-fn step(agent: &Client, turn: &Value, number: u64) -> Value {
+pub(crate) fn step(agent: &Client, turn: &Value, number: u64) -> Value {
     agent.until(&path(turn), |answer| {
         let turn: Value = serde_json::from_str(&answer.text).unwrap();
         turn["pending"].as_array().unwrap().iter().find(|open| open["step"].as_u64() >= Some(number)).cloned()

@@ -25,5 +25,6 @@ pub(crate) fn step(step: &StepSummary) -> String {
 
 /// Whether it slept until its time came.
 fn is_over(step: &StepSummary) -> bool {
-    matches!(step.kind.0, SuspensionKind::Timer | SuspensionKind::RateLimit) && step.state.0 == SuspensionState::Ended(SuspensionEnd::Expired)
+    matches!(step.kind.0, SuspensionKind::Timer | SuspensionKind::RateLimit)
+        && step.state.0 == SuspensionState::Ended(SuspensionEnd::Expired)
 }
