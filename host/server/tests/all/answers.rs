@@ -93,7 +93,7 @@ async fn suspensions_are_listed_with_everything_for_an_answer() {
     for (given, decision) in [("approved", "approve"), ("denied", "deny")] {
         let reply = world.get("bob", &format!("/v1/pending?decision={given}")).await;
         let detail = format!("the parameter `decision` is `{given}`: try `{decision}`");
-        assert_eq!((reply.status, &reply.json()["detail"]), (422, &detail.into()));
+        assert_eq!((reply.status.as_u16(), &reply.json()["detail"]), (422, &detail.into()));
     }
     let first = world.get("bob", "/v1/pending?state=all&limit=1").await;
     let next = world.get("bob", &format!("/v1/pending?state=all&limit=1&after={}", first.at("/next"))).await;
