@@ -61,6 +61,43 @@ mod tests {
         assert_eq!(table.placed("no place"), None);
     }
 
+    /// The cells of a language's row in the table of languages.
+    fn row<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+        let (_, table) = page.split_once("<!-- table languages -->").unwrap();
+        let row = table.lines().find(|line| line.starts_with(&format!("| {language} |"))).unwrap();
+        row.trim_matches('|').split('|').map(str::trim).collect()
+    }
+
+    fn milliseconds(cell: &str) -> f64 {
+        cell.strip_suffix(" ms").unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn texts_have_the_figures_of_the_table() {
+        let read = |path: &str| {
+            let text = std::fs::read_to_string(setting::repository().join(path)).unwrap();
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();
+        let compiled = |language: &str| milliseconds(row(&page, language)[3]) / 1000.0;
+        let (rust, python) = (compiled("Rust"), compiled("Python"));
+        let expected = format!("{rust:.2} s for a plugin in Rust and {python:.1} s for one in Python");
+        assert!(read("README.md").contains(&expected), "README.md: {expected}");
+        let first = |language: &str| milliseconds(row(&page, language)[5]);
+        let loaded = |language: &str| milliseconds(row(&page, language)[4]) + first(language);
+        let all = crate::authors::LANGUAGES.iter().map(|(language, ..)| *language);
+        let slow = ["TypeScript (StarlingMonkey)", "Python"];
+        let others = all.clone().filter(|language| !slow.contains(language)).map(loaded).fold(0.0, f64::max);
+        let text = read("docs/performance.md");
+        for expected in [
+            format!("From a loaded plugin it takes at most {} ms.", all.map(first).fold(0.0, f64::max)),
+            format!("{:.0} ms in StarlingMonkey and {:.0} ms in Python", loaded(slow[0]), loaded(slow[1])),
+            format!("In the others it takes at most {others:.0} ms."),
+        ] {
+            assert!(text.contains(&expected), "docs/performance.md: {expected}");
+        }
+    }
+
     #[test]
     fn page_has_each_table_with_every_language() {
         let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();

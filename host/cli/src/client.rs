@@ -257,7 +257,8 @@ fn token_in(file: &Path) -> Result<String, Report> {
         return Err(folder.hint("name the file with the token"));
     }
     let text = std::fs::File::open(file).and_then(|file| std::io::read_to_string(std::io::Read::take(file, MAX_TOKEN)));
-    let text = text.with_context(|| format!("cannot read the token in {}", file.display()))?;
+    let text = text.with_context(|| format!("cannot read the token in {}", file.display()));
+    let text = text.map_err(|error| Report::from(error).hint("correct the path, or make the file readable"))?;
     let token = text.trim();
     // The sentence must not show the content: it may be a secret.
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -331,10 +332,9 @@ fn report(status: StatusCode, problem: Problem, signed: bool) -> Report {
             let digest = problem.digest.map_or_else(String::new, |digest| format!("; its digest is {digest}"));
             report.hint(format!("look at it again with `toolgate show`{digest}"))
         }
-        // A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
-        (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Conversation) => report
-            .hint("`toolgate conversations` lists those that you may see")
-            .hint("a conversation belongs to its first submitter: `toolgate submit FILE --conversation ID` begins your own"),
+        (Some(ProblemCode::NotFound), _) if problem.resource == Some(Resource::Conversation) => {
+            report.hint("`toolgate conversations` lists those that you may see")
+        }
         (Some(ProblemCode::NotFound), _) if matches!(problem.resource, Some(Resource::Turn | Resource::Call)) => report
             .hint("pass its conversation with --conversation; `toolgate pending` and `toolgate conversations` show it"),
         (_, StatusCode::UNAUTHORIZED) if signed => {

@@ -145,6 +145,11 @@ impl Report {
         }
     }
 
+    /// Whether the host does not find what was named, or this principal may not see it.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.code == Some(ProblemCode::NotFound)
+    }
+
     /// Marks a failure of this machine, unless the user made a mistake.
     pub(crate) fn of_machine(mut self) -> Self {
         if self.exit == Exit::Refused {
@@ -221,7 +226,7 @@ impl<E: Into<anyhow::Error>> From<E> for Report {
         };
         if is_of(ErrorKind::IsADirectory) {
             report.exit = Exit::Usage;
-            report.hints.push("it is a folder; name a file".into());
+            report.hints = vec!["it is a folder; name a file".into()];
         }
         // The reader closed the pipe, as `head` does.
         report.silent = is_of(ErrorKind::BrokenPipe);

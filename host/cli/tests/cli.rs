@@ -211,6 +211,7 @@ fn usage_errors_name_the_remedy() {
         &expect![[r#"
         error: cannot read missing.wasm
           because: No such file or directory (os error 2)
+        hint: name a component's file: `toolgate build` makes build/NAME.wasm
     "#]],
     );
     check(
@@ -282,6 +283,28 @@ fn completions_as_json_have_the_script() {
 }
 
 #[test]
+fn folder_and_missing_token_file_have_one_hint() {
+    check(
+        &["config", "--config", "."],
+        2,
+        &expect![[r#"
+            error: cannot read the configuration .
+              because: Is a directory (os error 21)
+            hint: it is a folder; name a file
+        "#]],
+    );
+    check(
+        &["turns", "--url", "http://127.0.0.1:9", "--token-file", "nofile"],
+        1,
+        &expect![[r#"
+            error: cannot read the token in nofile
+              because: No such file or directory (os error 2)
+            hint: correct the path, or make the file readable
+        "#]],
+    );
+}
+
+#[test]
 fn check_goes_on_after_a_file_that_it_cannot_check() {
     check(
         &["check", "missing.wasm", "a b.wasm", "other.wasm"],
@@ -289,10 +312,13 @@ fn check_goes_on_after_a_file_that_it_cannot_check() {
         &expect![[r#"
             error: cannot read missing.wasm
               because: No such file or directory (os error 2)
+            hint: name a component's file: `toolgate build` makes build/NAME.wasm
             error: cannot read a b.wasm
               because: No such file or directory (os error 2)
+            hint: name a component's file: `toolgate build` makes build/NAME.wasm
             error: cannot read other.wasm
               because: No such file or directory (os error 2)
+            hint: name a component's file: `toolgate build` makes build/NAME.wasm
         "#]],
     );
 }

@@ -54,10 +54,18 @@ impl Requirement {
             Self::Failures => "no call failed",
             Self::InvalidArguments => "its schemas accept everything that the kit tried",
             Self::Progress | Self::Stop => "no tool streams",
-            Self::Unicode => "no call has a text that the schema lets the kit replace",
-            Self::Empty => "no call has a text or a list that may be empty",
-            Self::Largest => "no call has a text that may be longer",
-            Self::Numbers => "no call has a number that the schema lets the kit replace",
+            Self::Unicode => {
+                "no call has a text that the schema lets the kit replace; without an example, a call has only required members"
+            }
+            Self::Empty => {
+                "no call has a text or a list that may be empty; without an example, a call has only required members"
+            }
+            Self::Largest => {
+                "no call has a text that may be longer; without an example, a call has only required members"
+            }
+            Self::Numbers => {
+                "no call has a number that the schema lets the kit replace; without an example, a call has only required members"
+            }
             Self::Idempotency => "no tool with the hint `idempotent` gave a result",
             _ => return None,
         })

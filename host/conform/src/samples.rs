@@ -250,6 +250,17 @@ mod tests {
     }
 
     #[test]
+    fn samples_have_only_required_members() {
+        check(json!({"type": "object", "properties": {"n": {"type": "integer", "default": 3}}}), json!({}));
+        let page = include_str!("../../../docs/conformance.md");
+        assert!(page.contains("The arguments that the kit makes have only the required members."));
+        for row in ["unicode", "empty", "largest", "numbers"] {
+            let why = crate::Requirement::named(row).and_then(crate::Requirement::untested);
+            assert!(why.is_some_and(|why| why.ends_with("a call has only required members")), "{row}");
+        }
+    }
+
+    #[test]
     fn other_samples_are_without_defaults_or_examples() {
         let schema = json!({"type": "object", "required": ["n", "t"], "properties": {
             "n": {"type": "integer", "minimum": 2, "default": "none"},

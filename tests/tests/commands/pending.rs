@@ -35,6 +35,10 @@ fn pending_is_filtered_and_ordered_for_a_default_conversation() {
     assert_eq!(listed(&["--call", call], Some("d")), of(&[1]), "--call needs a conversation: the variable names it");
     let empty = host.cli(Some(&host.approver), &["pending", "--conversation", "e"]);
     assert_eq!((empty.code, empty.out.as_str()), (0, "nothing waits in e\n"));
+    let ended = host.cli(Some(&host.approver), &["pending", "--decision", "bogus", "--conversation", "e"]);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "no suspension matches in e\n"));
+    let misspelt = host.cli(Some(&host.approver), &["pending", "--decision", "approved"]);
+    assert_eq!((misspelt.code, misspelt.err.contains("try `approve`")), (1, true), "{misspelt:?}");
 }
 
 #[test]

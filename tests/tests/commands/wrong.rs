@@ -95,6 +95,9 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("hint: a conversation belongs to its first submitter"), "{said:?}");
     assert!(said.err.contains("--conversation"), "{said:?}");
+    let said = host.cli(Some(&other), &["turns", "nope"]);
+    assert_eq!(said.err.matches("hint: ").count(), 1, "{said:?}");
+    assert!(said.err.contains("hint: `toolgate conversations` lists those that you may see"), "{said:?}");
     assert_eq!(host.cli(Some(&other), &["submit", "answer.json", "--conversation", "others"]).code, 0);
 }
 

@@ -248,7 +248,8 @@ pub(super) fn tested_name(file: &Path) -> Result<(PluginName, Option<Finding>), 
 /// The bytes of a file that should be a component. Others check whether it is one.
 pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
     not_a_folder(file)?;
-    Ok(std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?)
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+    bytes.map_err(|error| Report::from(error).hint("name a component's file: `toolgate build` makes build/NAME.wasm"))
 }
 
 /// Replaces a file at once, so that a host that watches the folder sees the old file or the new one.

@@ -130,7 +130,8 @@ fn prose(shown: &Shown, terminal: &Terminal) -> String {
     );
     let requests = access.requested();
     match &access.manifest {
-        None => output.push_str("  requests   unknown: it has no manifest, and gets all its grants\n"),
+        None => output
+            .push_str("  requests   unknown: the component has no manifest; it gets what the configuration grants\n"),
         Some(_) if requests.is_empty() => output.push_str("  requests   nothing\n"),
         Some(_) => output.push_str("  requests\n"),
     }

@@ -110,7 +110,8 @@ impl Run for Pending {
         }
         if items.is_empty() && !self.json {
             let within = self.conversation.as_ref().map(|id| format!(" in {id}")).unwrap_or_default();
-            terminal.line(format!("nothing waits{within}"))?;
+            let nothing = if self.lists_closed() { "no suspension matches" } else { "nothing waits" };
+            terminal.line(format!("{nothing}{within}"))?;
         }
         Ok(())
     }

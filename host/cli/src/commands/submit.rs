@@ -80,7 +80,7 @@ impl Run for Submit {
             None => query.extend(options),
         }
         let turns = format!("/v1/conversations/{}/turns", self.conversation);
-        let mut answer = client.post(&turns, &query, &body)?;
+        let mut answer = client.post(&turns, &query, &body).map_err(not_ours)?;
         let mut turn: Turn = parse(&answer)?;
         if (self.wait || self.format.is_some()) && turn.state == TurnState::Open {
             // Standard output is for the result, so the turn that it waits for goes to standard error.
@@ -165,4 +165,10 @@ fn with(
         members.insert((*name).to_owned(), value);
     }
     serde_json::to_vec(&members)
+}
+
+/// A submission to a new conversation begins it. So a conversation that "does not exist" belongs to somebody else.
+fn not_ours(report: Report) -> Report {
+    let own = "a conversation belongs to its first submitter: `toolgate submit FILE --conversation ID` begins your own";
+    if report.is_not_found() { report.hint(own) } else { report }
 }

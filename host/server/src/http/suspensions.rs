@@ -127,13 +127,22 @@ pub(super) fn page(limit: Option<usize>) -> Result<usize> {
 /// The suspensions that this principal may see, by the time when they were opened. A running guest has no suspension.
 #[utoipa::path(
     get, path = "/v1/pending", operation_id = "list_pending", tag = "suspensions", params(Pending),
-    responses((status = 200, description = "A page", body = api::PendingPage)),
+    responses(
+        (status = 200, description = "A page", body = api::PendingPage),
+        (status = 422, description = "`invalid`: `decision` is `approved` or `denied`"),
+    ),
 )]
 pub(crate) async fn pending(
     State(app): State<App>,
     By(by, _in_flight): By,
     Params(query): Params<Pending>,
 ) -> Result<Response> {
+    // A filter by a misspelt decision would find nothing, as if there were none.
+    let decisions = [("approved", "approve"), ("denied", "deny")];
+    if let Some((given, decision)) = decisions.into_iter().find(|(given, _)| query.decision.as_deref() == Some(given)) {
+        let detail = format!("the parameter `decision` is `{given}`: try `{decision}`");
+        return Err(Error::new(Code::Invalid, detail));
+    }
     let of_end = query.decision.is_some() || query.by.is_some();
     let filter = Filter {
         open: match query.state.unwrap_or(if of_end { Which::Closed } else { Which::Open }) {

@@ -89,6 +89,12 @@ async fn suspensions_are_listed_with_everything_for_an_answer() {
     assert_eq!(count("bob", "state=all&kind=elicitation").await, 1);
     assert_eq!(count("bob", "conversation=other").await, 0);
     assert_eq!(count("eve", "state=all").await, 0);
+    assert_eq!(count("bob", "decision=a-choice-of-a-question").await, 0);
+    for (given, decision) in [("approved", "approve"), ("denied", "deny")] {
+        let reply = world.get("bob", &format!("/v1/pending?decision={given}")).await;
+        let detail = format!("the parameter `decision` is `{given}`: try `{decision}`");
+        assert_eq!((reply.status.as_u16(), &reply.json()["detail"]), (422, &detail.into()));
+    }
     let first = world.get("bob", "/v1/pending?state=all&limit=1").await;
     let next = world.get("bob", &format!("/v1/pending?state=all&limit=1&after={}", first.at("/next"))).await;
     assert_eq!(next.at("/suspensions/0/tool"), "ask");
