@@ -190,6 +190,7 @@ fn ci_runs_the_commands_of_the_readme() {
 fn nightly_runs_the_long_forms() {
     let run = commands(".ci/nightly");
     assert_eq!(run, ["cargo xtask soak", "cargo xtask kills", "cargo xtask power-loss", "cargo xtask isolation"]);
+    assert!(read(".ci/nightly").contains("TOOLGATE_EMPTY_HOME=1 cargo test"), "it follows a page with an empty home");
     let guide = read("CONTRIBUTING.md");
     for command in run.iter().map(String::as_str).chain([".ci/nightly"]) {
         assert!(guide.contains(&format!("`{command}`")), "CONTRIBUTING.md names {command}");

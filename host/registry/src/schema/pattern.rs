@@ -230,7 +230,7 @@ impl Part {
 }
 
 impl Shape {
-    /// The cost of a match by backtracking that takes at most so many steps.
+    /// The cost of a match by backtracking that takes at most this number of steps.
     fn cost(&self, bytes: u64, steps: u64) -> u64 {
         let looks = if self.repeats || !self.tries { bytes } else { bytes.min(steps + 1) };
         let look = ATTEMPT.saturating_add(bytes.saturating_mul(1 + self.states / 8));
