@@ -51,6 +51,7 @@ const PYTHON: Page = Page {
         "approved_as",
         "denied",
         "expired",
+        "received",
     ],
 };
 
@@ -73,6 +74,7 @@ const JAVASCRIPT: Page = Page {
         "approved",
         "denied",
         "expired",
+        "received",
         "Console.debug",
         "Console.log",
         "Console.info",
