@@ -31,7 +31,8 @@ export function partsOf(entries: readonly JournalEntry[]): Part[] {
       parts.push(part);
     }
     // The end of an effect follows its begin.
-    if (begun !== undefined && begun.number === entry.number - 1 && entry.state !== "begun") part.effects.pop();
+    if (begun !== undefined && begun.number === entry.number - 1 && entry.state !== "begun")
+      part.effects.pop();
     begun = entry.state === "begun" ? entry : undefined;
     part.effects.push(effectOf(entry));
   }
