@@ -62,7 +62,10 @@ pub use suspension::{
     UnreadableSuspension,
 };
 pub use tool::{Hints, Retention, Tool, ToolList};
-pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
+pub use turn::{
+    Call, CallSummary, Content, ErrorCode, ErrorContent, Nested, Parent, Submit, SubmitCall, Turn, TurnPage,
+    TurnSummary,
+};
 pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{

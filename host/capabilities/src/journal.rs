@@ -161,10 +161,24 @@ impl Journal {
         }
     }
 
-    /// The result of a call that only the first run makes, before all others.
+    /// The result of a call that not every run makes, if it is the next one.
     pub(crate) fn recorded_first(&self, call: &HostCall) -> Option<Arc<str>> {
         let is_first = self.state().next().is_some_and(|entry| entry.digest == call.0);
         if is_first { self.recorded(call).ok().flatten() } else { None }
+    }
+
+    /// The recorded refusal of a request to call tools. `None`: no earlier run was refused here.
+    #[must_use]
+    pub fn refused(&self, request: Digest) -> Option<Arc<str>> {
+        self.recorded_first(&refusal(request))
+    }
+
+    /// Records the refusal of a request to call tools. A later grant does not change it.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`]
+    pub fn refuse(&self, request: Digest, why: &str) -> Result<(), JournalError> {
+        self.record(&refusal(request), why.into())
     }
 
     /// Records the result of a call, to be written later.
@@ -274,6 +288,10 @@ impl Journal {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn refusal(request: Digest) -> HostCall {
+    HostCall::new("toolgate:plugin/durable.call-tools", &[request.as_bytes()])
 }
 
 impl State {

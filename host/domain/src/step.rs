@@ -9,6 +9,7 @@ use crate::{
     Digest, Json, Outcome, SignalName, Span, Suspension, Timestamp,
     approvers::Need,
     journal::Entry,
+    nested::NestedCall,
     outcome::{Failure, FailureCode},
     suspension::{Closed, ClosedAs, Decision, SuspensionBody},
     tool::{Editable, Risk},
@@ -96,6 +97,8 @@ pub enum StepWait {
     Approval { question: Question, subject: Json, editable: Editable },
     /// An external system sends a result that fits the question's schema.
     External { question: Question, signal: Option<SignalName>, metadata: Option<Json> },
+    /// These calls of other tools end.
+    Calls(Arc<[NestedCall]>),
     /// This time comes.
     Time(Timestamp),
 }
@@ -108,6 +111,7 @@ impl StepWait {
             Self::Answer(question) => of(question),
             Self::Approval { question, subject, .. } => of(question) + subject.size(),
             Self::External { question, metadata, .. } => of(question) + metadata.as_ref().map_or(0, Json::size),
+            Self::Calls(calls) => calls.iter().map(NestedCall::size).sum(),
             Self::Time(_) => 0,
         }
     }
@@ -150,6 +154,8 @@ pub enum StepEnd {
     Approved(Json),
     /// The result of an external system.
     Received(Json),
+    /// The results of calls of other tools: a JSON array.
+    Returned(Json),
     /// Somebody denied it, with this comment.
     Denied(Option<String>),
     /// Nobody decided in time.
@@ -179,6 +185,7 @@ impl StepEnd {
             (Decision::Result, SuspensionBody::External(_)) => {
                 Some(Self::Received(resolution.data.clone().unwrap_or_else(|| Json::unchecked("null"))))
             }
+            (Decision::Result, SuspensionBody::Nested(_)) => resolution.data.clone().map(Self::Returned),
             (Decision::Answer(_) | Decision::Result | Decision::Error, _) => None,
         }
     }

@@ -15,6 +15,7 @@ pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, Suspensi
 use crate::{
     Digest, Json, PrincipalId, Receipt, SignalName, SuspensionId, Timestamp,
     approvers::{Delegation, Need, Vote},
+    nested::NestedTurn,
     tool::{Editable, OnExpiry},
 };
 
@@ -55,6 +56,8 @@ pub enum SuspensionBody {
     ClientExec(ClientExec),
     /// An external system sends a result. Nobody is asked.
     External(ExternalWait),
+    /// The calls of a nested turn end. Nobody is asked.
+    Nested(NestedTurn),
     /// The expiry is the end of the wait. Nobody is asked.
     Timer,
 }
@@ -68,6 +71,7 @@ crate::names! {
         ClientExec = "client_exec",
         Timer = "timer",
         External = "external",
+        Children = "children",
     }
 }
 
@@ -81,6 +85,7 @@ impl SuspensionKind {
             Self::ClientExec => "client call",
             Self::Timer => "sleep",
             Self::External => "external wait",
+            Self::Children => "nested turn",
         }
     }
 
@@ -89,7 +94,7 @@ impl SuspensionKind {
     pub const fn is_asked(self) -> bool {
         match self {
             Self::Approval | Self::Elicitation | Self::ClientExec => true,
-            Self::Timer | Self::External => false,
+            Self::Timer | Self::External | Self::Children => false,
         }
     }
 
@@ -98,7 +103,7 @@ impl SuspensionKind {
     pub const fn is_answered(self) -> bool {
         match self {
             Self::Approval | Self::Elicitation | Self::ClientExec | Self::External => true,
-            Self::Timer => false,
+            Self::Timer | Self::Children => false,
         }
     }
 }
@@ -147,6 +152,7 @@ impl Suspension {
             SuspensionBody::Elicitation(_) => SuspensionKind::Elicitation,
             SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
             SuspensionBody::External(_) => SuspensionKind::External,
+            SuspensionBody::Nested(_) => SuspensionKind::Children,
             SuspensionBody::Timer => SuspensionKind::Timer,
         }
     }
@@ -159,6 +165,7 @@ impl Suspension {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer => None,
         }
     }
@@ -171,6 +178,20 @@ impl Suspension {
             SuspensionBody::Approval(_)
             | SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer => None,
+        }
+    }
+
+    /// The nested turn that the call waits for, if it waits for one.
+    #[must_use]
+    pub const fn nested(&self) -> Option<&NestedTurn> {
+        match &self.body {
+            SuspensionBody::Nested(nested) => Some(nested),
+            SuspensionBody::Approval(_)
+            | SuspensionBody::Elicitation(_)
+            | SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
             | SuspensionBody::Timer => None,
         }
     }
@@ -181,6 +202,7 @@ impl Suspension {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer => None,
         }
     }
@@ -204,7 +226,7 @@ impl Suspension {
             SuspensionBody::Approval(approval) => Some(&approval.asked),
             SuspensionBody::Elicitation(question) => Some(&question.asked),
             SuspensionBody::External(wait) => Some(&wait.about),
-            SuspensionBody::ClientExec(_) | SuspensionBody::Timer => None,
+            SuspensionBody::ClientExec(_) | SuspensionBody::Nested(_) | SuspensionBody::Timer => None,
         }
     }
 
@@ -212,7 +234,7 @@ impl Suspension {
     #[must_use]
     pub const fn data_schema(&self) -> Option<&Json> {
         match &self.body {
-            SuspensionBody::Approval(_) | SuspensionBody::Timer => None,
+            SuspensionBody::Approval(_) | SuspensionBody::Nested(_) | SuspensionBody::Timer => None,
             SuspensionBody::Elicitation(question) => question.data_schema.as_ref(),
             SuspensionBody::ClientExec(work) => work.result_schema.as_ref(),
             SuspensionBody::External(wait) => wait.result_schema.as_ref(),
@@ -235,7 +257,10 @@ impl Suspension {
                 ApprovalExpiry::Approve => OnExpiry::Approve,
             },
             SuspensionBody::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
-            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => OnExpiry::Error,
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer => OnExpiry::Error,
         }
     }
 
@@ -269,7 +294,7 @@ impl Suspension {
             SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
             SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
             SuspensionBody::External(_) => vec![Decision::Result],
-            SuspensionBody::Timer => Vec::new(),
+            SuspensionBody::Nested(_) | SuspensionBody::Timer => Vec::new(),
             SuspensionBody::Elicitation(Elicitation { choices: None, .. }) => vec![Decision::Answer(ANSWER.into())],
             SuspensionBody::Elicitation(Elicitation { choices: Some(choices), .. }) => {
                 choices.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
@@ -308,7 +333,8 @@ impl Suspension {
         let prompt = self.asked().and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
         let subject = self.step.as_ref().and_then(|step| step.subject.as_ref()).map_or(0, Json::size);
         let metadata = self.external().and_then(|wait| wait.metadata.as_ref()).map_or(0, Json::size);
-        prompt + subject + metadata + self.data_schema().map_or(0, Json::size)
+        let nested = self.nested().map_or(0, NestedTurn::size);
+        prompt + subject + metadata + nested + self.data_schema().map_or(0, Json::size)
     }
 }
 
@@ -329,7 +355,10 @@ impl Suspension {
         match &self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at,
             SuspensionBody::Elicitation(question) => question.escalated_at,
-            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => None,
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer => None,
         }
     }
 
@@ -337,7 +366,10 @@ impl Suspension {
         match &mut self.body {
             SuspensionBody::Approval(approval) => approval.escalated_at = Some(at),
             SuspensionBody::Elicitation(question) => question.escalated_at = Some(at),
-            SuspensionBody::ClientExec(_) | SuspensionBody::External(_) | SuspensionBody::Timer => {}
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer => {}
         }
     }
 
@@ -364,6 +396,7 @@ impl Suspension {
             SuspensionBody::Approval(_)
             | SuspensionBody::Elicitation(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer => None,
         }
     }

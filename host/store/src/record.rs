@@ -34,8 +34,8 @@ pub(crate) use self::v1::stored_state;
 type Upgrade = Option<fn(&mut Value)>;
 
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
-/// Version 2 has the steps of durable calls, and version 3 their waits for external systems.
-const EVENTS: &[Upgrade] = &[None, None];
+/// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 their nested turns.
+const EVENTS: &[Upgrade] = &[None, None, None];
 
 /// The version that is written.
 const fn newest(upgrades: &[Upgrade]) -> u8 {

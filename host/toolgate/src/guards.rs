@@ -11,6 +11,7 @@ use domain::{
     approvers::Need,
     call::Level,
     gate::{Rule, Verdict},
+    nested::Parent,
     tool::{Executor, Hints, Risk},
 };
 use policy::{CallerPattern, Dynamic, Pattern};
@@ -132,11 +133,11 @@ impl Guard {
             context: question.context.clone(),
             executor: tool.executor,
             approval: tool.approval,
-            facts: self.facts(&tool.component.to_string(), tool.options.hints),
+            facts: self.facts(&tool.component.to_string(), tool.options.hints, question.via.as_deref()),
         })
     }
 
-    fn facts(&self, component: &str, hints: Hints) -> Json {
+    fn facts(&self, component: &str, hints: Hints, via: Option<&Parent>) -> Json {
         let Hints { read_only, destructive, idempotent, open_world } = hints;
         let hints = [
             ("read_only", read_only),
@@ -147,7 +148,11 @@ impl Guard {
         let hints: Map<_, _> =
             hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), Value::from(hint?)))).collect();
         let (component, hints) = (Value::from(component), Value::from(hints));
-        Json::unchecked(format!(r#"{{"settings":{},"component":{component},"hints":{hints}}}"#, self.settings))
+        let via = via.map_or_else(String::new, |via| {
+            let (plugin, tool) = (Value::from(via.plugin.as_str()), Value::from(&*via.tool));
+            format!(r#","via":{{"plugin":{plugin},"tool":{tool},"depth":{}}}"#, via.depth)
+        });
+        Json::unchecked(format!(r#"{{"settings":{},"component":{component},"hints":{hints}{via}}}"#, self.settings))
     }
 }
 

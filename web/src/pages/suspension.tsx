@@ -17,12 +17,14 @@ const TITLES: Record<string, string> = {
   client_exec: "Client call",
   timer: "Sleep",
   external: "External wait",
+  children: "Nested turn",
 };
 
 /** The reason for a wait where no person answers. */
 const OTHERS: Record<string, string> = {
   timer: "The call sleeps.",
   external: "An external system sends the result.",
+  children: "The call waits for the calls of a nested turn.",
 };
 
 export function Suspension({ id }: { id: string }) {
@@ -122,6 +124,12 @@ function Around({ asked }: { asked: Asked }) {
         rows={[
           ["Conversation", <ConversationLink key="conversation" id={asked.conversation} />],
           ["Caller", <Strange key="caller">{asked.caller}</Strange>],
+          [
+            "Through",
+            asked.parent && (
+              <Strange key="parent">{`${asked.parent.tool} of the plugin ${asked.parent.plugin}, which chose the arguments`}</Strange>
+            ),
+          ],
           ["Asked", <When key="asked" at={asked.created_at} />],
           [
             "Ended",

@@ -159,6 +159,7 @@ const KINDS: Record<string, string> = {
   client_exec: "Client call",
   timer: "Sleep",
   external: "External wait",
+  children: "Nested turn",
 };
 
 /** The kinds that a person can answer. */
@@ -171,7 +172,7 @@ function Waited({ wait }: { wait: Wait }) {
       <p className="call-line">
         <strong>{KINDS[wait.kind] ?? wait.kind}</strong>
         {wait.step !== undefined && ` (step ${wait.step})`} {wait.signal && `(signal ${wait.signal}) `}
-        {wait.kind === "timer" || wait.kind === "external" ? "since" : "asked"} <When at={wait.openedAt} />
+        {["timer", "external", "children"].includes(wait.kind) ? "since" : "asked"} <When at={wait.openedAt} />
         {!end && (
           <>
             , until <When at={wait.expiresAt} />.{" "}

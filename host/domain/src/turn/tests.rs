@@ -4,6 +4,7 @@ mod answers;
 mod approvals;
 mod life;
 mod links;
+mod nested;
 #[path = "../../tests/support/recorded.rs"]
 mod recorded;
 mod recovery;
@@ -204,6 +205,7 @@ impl RecordedTurn {
                 Input::Restarted
             }
             "left" => Input::ClientsLeft { calls: vec![call] },
+            "return" => self.returned(argument),
             "cancel" => Input::Cancel { by: principal("agent", &[Role::Caller]) },
             "finish" => Input::Finished {
                 call,
@@ -221,7 +223,7 @@ impl RecordedTurn {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
                 Input::Finished { call, attempt, ended: Outcome::Failed(failure).into(), receipt: None }
             }
-            "ask" | "propose" | "await" | "sleep" | "repeat" => {
+            "ask" | "propose" | "await" | "call" | "sleep" | "repeat" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
                 Input::Finished { call, attempt, ended: steps::end(verb, self.now), receipt }
             }

@@ -24,6 +24,7 @@ mod bindings {
             "toolgate:plugin/durable.ask": trappable,
             "toolgate:plugin/durable.approve": trappable,
             "toolgate:plugin/durable.await-external": trappable,
+            "toolgate:plugin/durable.call-tools": trappable,
             "toolgate:plugin/durable.sleep": async | trappable,
         },
         exports: { default: async },
@@ -107,6 +108,10 @@ impl durable::Host for Guest {
         answer(self.ask(Kind::External, &question))
     }
 
+    fn call_tools(&mut self, request: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::Calls, &request))
+    }
+
     async fn sleep(&mut self, ms: u64) -> Result<()> {
         Self::sleep(self, ms).await
     }
@@ -124,7 +129,7 @@ impl From<Unanswered> for durable::WaitError {
             Unanswered::Denied(comment) => Self::Denied(comment),
             Unanswered::Expired => Self::Expired,
             Unanswered::Cancelled => Self::Cancelled,
-            Unanswered::NotGranted(why) => Self::NotGranted(why.to_owned()),
+            Unanswered::NotGranted(why) => Self::NotGranted(why),
         }
     }
 }

@@ -11,13 +11,14 @@ use crate::{
     tool::Editable,
 };
 
-/// The end of a run that asks a person, proposes a value, waits for an external system, sleeps for a minute, or fails while it repeats another run.
+/// The end of a run that asks a person, proposes a value, waits for an external system, calls two tools, sleeps for a minute, or fails while it repeats another run.
 pub(super) fn end(verb: &str, now: u64) -> RunEnd {
     let question = Question { prompt: "which?".into(), ..Question::default() };
     let wait = match verb {
         "ask" => StepWait::Answer(question),
         "propose" => StepWait::Approval { question, subject: Json::unchecked("{\"b\":2}"), editable: Editable::All },
         "await" => StepWait::External { question, signal: None, metadata: Some(Json::unchecked("[7]")) },
+        "call" => StepWait::Calls(super::nested::calls(2)),
         "sleep" => StepWait::Time(Timestamp::from_millis(now + 60_000)),
         _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),
     };
