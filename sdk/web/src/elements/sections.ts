@@ -69,6 +69,7 @@ const STEPS: Record<string, string> = {
   elicitation: "Question",
   timer: "Sleep",
   external: "External wait",
+  rate_limit: "Rate limit",
 };
 
 /** The steps of the call before this one. */
