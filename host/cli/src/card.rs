@@ -32,17 +32,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         }
         card.push_str(&escape::block(prompt, "  | "));
     }
-    if let Some(step) = item.step {
-        let is_external = item.kind.0 == SuspensionKind::External;
-        let (text, end) = if is_external { ("text", "result") } else { ("question", "answer") };
-        card.push_str(&format!(
-            "  Step {step} of a call that has begun. The plugin wrote the {text}. The host cannot know whether later effects \
-             match the {end}.\n",
-        ));
-    }
-    for earlier in &item.earlier {
-        row(&mut card, "before", &step(earlier));
-    }
+    in_a_call(&mut card, item);
     if let Some(attempt) = item.in_doubt_attempt {
         card.push_str(&format!(
             "  The host was killed while attempt {attempt} ran. The attempt may have had effects. An approval runs it again.\n"
@@ -91,6 +81,21 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         }
     }
     card
+}
+
+/// Adds what concerns a step of a call that has begun: who wrote the text, and the steps before it.
+fn in_a_call(card: &mut String, item: &Suspension) {
+    if let Some(step) = item.step {
+        let is_external = item.kind.0 == SuspensionKind::External;
+        let (text, end) = if is_external { ("text", "result") } else { ("question", "answer") };
+        card.push_str(&format!(
+            "  Step {step} of a call that has begun. The plugin wrote the {text}. The host cannot know whether later effects \
+             match the {end}.\n",
+        ));
+    }
+    for earlier in &item.earlier {
+        row(card, "before", &step(earlier));
+    }
 }
 
 /// How a suspension ended: the decision, by whom and when.

@@ -168,7 +168,7 @@ mod tests {
         let [zero, one] = [entry(0), entry(1)];
         let both = of(&[zero.clone(), one.clone()]);
         assert_eq!((both.entries, both.bytes), (2, (zero.size() + one.size()) as u64));
-        assert_eq!(of(&[zero.clone()]).then(&one), both);
+        assert_eq!(of(std::slice::from_ref(&zero)).then(&one), both);
         let others = [
             Entry { number: 2, ..one.clone() },
             Entry { step: 2, ..one.clone() },

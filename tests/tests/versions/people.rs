@@ -35,15 +35,18 @@ escalate = { after_ms = 1, to = ["principal:cid"] }
 /// The head of the audit in the archive.
 const HEAD: &str = "34:sha256:8af3047973be2e64e65a24b6178efb40d9a5031833761cd2759bbc1693b37130";
 
-/// A host on the folder, and its principals by their names.
-fn opened() -> (Host, impl Fn(&Host, &str) -> Client) {
+/// A host on the folder, and the tokens of its principals by their names.
+fn opened() -> (Host, Value) {
     let setup = Setup::default().component("old", old()).tables(OF_PROGRAM).tables(RULES);
     let mut host = unpacked("data-format-7-people.tar.gz", setup);
     let tokens: Value = serde_json::from_slice(&fs::read(host.folder().join("tokens.json")).unwrap()).unwrap();
-    let client = move |host: &Host, name: &str| host.client(tokens[name].as_str().unwrap());
-    host.admin = client(&host, "root");
+    host.admin = client(&host, &tokens, "root");
     host.start();
-    (host, client)
+    (host, tokens)
+}
+
+fn client(host: &Host, tokens: &Value, name: &str) -> Client {
+    host.client(tokens[name].as_str().unwrap())
 }
 
 /// The open suspension of a call.
@@ -66,8 +69,8 @@ fn gated(agent: &Client, id: &str, value: &str) -> Value {
 
 #[test]
 fn votes_and_delegations_of_an_older_host_count() {
-    let (host, client) = opened();
-    let [agent, bob, cid, dan] = ["agent", "bob", "cid", "dan"].map(|name| client(&host, name));
+    let (host, tokens) = opened();
+    let [agent, bob, cid, dan] = ["agent", "bob", "cid", "dan"].map(|name| client(&host, &tokens, name));
     let votes = open(&host.admin, "votes");
     let seen = bob.get(&format!("/v1/suspensions/{votes}")).ok(200);
     assert_eq!(seen["needs"][0]["votes"], 1, "carol is revoked: {seen:#}");
@@ -85,8 +88,8 @@ fn votes_and_delegations_of_an_older_host_count() {
 
 #[test]
 fn standing_approval_of_an_older_host_is_used() {
-    let (host, client) = opened();
-    let agent = client(&host, "agent");
+    let (host, tokens) = opened();
+    let agent = client(&host, &tokens, "agent");
     for (id, value, asks) in [
         ("second-use", "standing", false),
         ("last-use", "standing", false),
@@ -102,8 +105,8 @@ fn standing_approval_of_an_older_host_is_used() {
 
 #[test]
 fn checkpoint_and_waiting_calls_of_an_older_host_are_read() {
-    let (mut host, client) = opened();
-    let [agent, ann] = ["agent", "ann"].map(|name| client(&host, name));
+    let (mut host, tokens) = opened();
+    let [agent, ann] = ["agent", "ann"].map(|name| client(&host, &tokens, name));
     let verify = ["audit", "verify", "--head", HEAD, "--checkpoint", "checkpoint.json"];
     let said = host.cli(None, &verify);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);

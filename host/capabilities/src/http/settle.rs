@@ -23,7 +23,7 @@ type Answer = Result<Response<WasiBody>, Error>;
 enum Sent {
     Answered(Answer),
     /// The server refused it for now. It is sent again after this time.
-    Refused(Complete, Timestamp),
+    Refused(Box<Complete>, Timestamp),
 }
 
 impl Requests {
@@ -63,7 +63,7 @@ impl Requests {
                 Ok(())
             }
             (Sent::Refused(request, until), Some(recorder)) => {
-                recorder.put_off(future, request, until);
+                recorder.put_off(future, *request, until);
                 Ok(())
             }
             (Sent::Refused(..), None) => Err(not_recorded().into()),
@@ -91,7 +91,7 @@ impl Requests {
             Some(Effect::Refused(number, refused)) => {
                 self.skip();
                 request.refusals.add(number, refused);
-                return Ok(Sent::Refused(request, refused.until));
+                return Ok(Sent::Refused(Box::new(request), refused.until));
             }
             Some(Effect::InDoubt(number)) if !self.may_repeat(&request.parts) => return Err(in_doubt(number).into()),
             Some(Effect::InDoubt(number)) => (number, true),
@@ -113,7 +113,7 @@ impl Requests {
                         journal.flush().await?;
                     }
                     request.refusals.add(number, refused);
-                    return Ok(Sent::Refused(request, refused.until));
+                    return Ok(Sent::Refused(Box::new(request), refused.until));
                 }
             }
         };

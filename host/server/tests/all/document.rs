@@ -77,7 +77,7 @@ async fn document_lists_every_route_with_its_problems() {
         POST /v1/conversations/{conversation}/turns/{turn}/cancel 200 400 401 403 404 410 421 429 500 503 507
         GET /v1/events 200 400 401 403 421 429 500 503 507
         POST /v1/links/{link} 200 400 401 403 408 409 413 415 421 422 429 500 503 507
-        GET /v1/pending 200 400 401 403 421 429 500 503 507
+        GET /v1/pending 200 400 401 403 421 422 429 500 503 507
         GET /v1/pending/counts 200 400 401 403 421 429 500 503 507
         GET /v1/pending/events 200 400 401 403 421 429 500 503 507
         POST /v1/pending/resolve 200 400 401 403 408 413 415 421 422 429 500 503 507
