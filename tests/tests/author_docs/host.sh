@@ -34,7 +34,7 @@ submit() {
 
 # The id of the first suspension that waits.
 waiting() {
-    toolgate pending --json | sed -n '1s/.*"suspension":"\([^"]*\)".*/\1/p'
+    toolgate pending --json | sed -n '1s/^{"suspension":"\([^"]*\)".*/\1/p'
 }
 
 # The id of the newest turn.
