@@ -79,7 +79,7 @@ fn journal_shows_what_a_call_did_without_its_values() {
 #[test]
 fn card_of_a_step_shows_the_steps_before_it() {
     let host = programs(&Server::start());
-    let program = json!([{"do": "ask", "prompt": "Where?"}, {"do": "approve", "value": "live"}]);
+    let program = json!([{"do": "ask", "prompt": "Where?"}, {"do": "approve", "value": "live", "who": ["principal:alice"], "quorum": 1}]);
     let call = json!({"id": "p", "tool": "run", "arguments": {"program": program}});
     let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
     let asked = waiting(&host, &turn, 1);
