@@ -200,7 +200,7 @@ typedef enum {
     TG_NOT_GRANTED, /* the call may not wait, or the question is not JSON */
 } tg_end;
 
-/* What a call waits for. */
+/* The kinds of waits of a call. */
 typedef enum {
     TG_WAIT_ASK,      /* a person's answer */
     TG_WAIT_APPROVE,  /* a decision about a value */

@@ -124,7 +124,7 @@ impl Waiting {
         Ok((items, next))
     }
 
-    /// What is left after a page, if anything is.
+    /// The rest after a page, if there is one.
     fn beyond(mut self, next: Option<SuspensionId>) -> Option<Self> {
         if next.is_none() {
             self.tools.pop_first();

@@ -59,7 +59,7 @@ pub(crate) async fn status(engine: Sandbox) -> api::CompilerStatus {
     view(&probed)
 }
 
-/// What a component that takes over its compiler could do, because of what the kernel lacks. `None` if it confines the
+/// The harm that a component could do if it took over its compiler, because the kernel lacks some protection. `None` if it confines the
 /// compiler in full.
 #[cfg(feature = "server")]
 fn warning(Confinement { landlock, seccomp }: Confinement) -> Option<String> {

@@ -196,7 +196,7 @@ export interface ApprovalQuestion<S> extends Question {
 
 /** A wait for an external system, such as the end of a job. */
 export interface External<R> {
-  /** What is awaited, for people; 1 to 4096 bytes. */
+  /** The awaited result, in words for people; 1 to 4096 bytes. */
   prompt: string;
   /** The maximum time of the wait, in milliseconds. By default, and at most, that of the tool. */
   expiresMs?: number;

@@ -251,7 +251,7 @@ test("a component gets the interface's errors in both forms", () => {
   globalThis.console = original;
 });
 
-test("a component waits for an external system through the interface", () => {
+test("a component waits for an external system", () => {
   const original = globalThis.console;
   const { server } = serve(
     watch,

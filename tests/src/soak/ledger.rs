@@ -18,7 +18,7 @@ const OPENED_WITH: u64 = 1_000_000;
 /// The maximum amount of a transfer.
 const MAX_AMOUNT: usize = 500;
 
-/// The ledger keeps a record of each transfer for ever. So a soak of any length has at most this many, spread over its
+/// The ledger keeps a record of each transfer forever. So a soak of any length has at most this many, spread over its
 /// turns, and other calls read.
 const MAX_TRANSFERS: u64 = 256;
 

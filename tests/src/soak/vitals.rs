@@ -139,8 +139,8 @@ impl fmt::Display for Flatness {
     }
 }
 
-/// The contents of the store of a killed host after this many turns, of which retention keeps so many bytes. The file of the database can hide a leak: it grows by
-/// 8 MiB at a time, and it has obsolete pages that the database uses again. Its entries and the large records cannot.
+/// The contents of the store of a killed host after this many turns, of which retention keeps this many bytes. The file of
+/// the database can hide a leak: it grows by 8 MiB at a time, and it has obsolete pages that the database uses again. Its entries and the large records cannot.
 pub(super) fn contents(data: &Path, kept: u64, turns: u64) -> Result<Flatness> {
     let folder = data.join("store");
     let database = folder.join("sled");

@@ -10,7 +10,7 @@ use domain::journal::RefusedForNow;
 use domain::{Span, Timestamp};
 use http::header::{HeaderMap, RETRY_AFTER};
 
-/// How often one request is sent again at most. A server cannot keep a call with short waits for ever.
+/// How often one request is sent again at most. So a server cannot keep a call forever with short waits.
 const MAX_REPEATS: u32 = 32;
 
 /// The shortest wait.

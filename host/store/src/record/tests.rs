@@ -488,22 +488,3 @@ fn every_event_is_written_as_its_golden_file_and_read_from_it() {
         check(name, &events, |events, out| write_events(events, out), read_events);
     }
 }
-
-#[test]
-fn the_first_suspensions_are_still_read() {
-    let golden = include_bytes!("../../tests/golden/v1/call_suspended.json").trim_ascii_end();
-    assert_eq!(read_events(&[b"\x01", golden].concat()).unwrap(), first_suspensions());
-}
-
-#[test]
-fn waits_of_the_version_before_rate_limits_are_still_read() {
-    let golden = include_bytes!("../../tests/golden/v3/call_suspended_external.json").trim_ascii_end();
-    assert_eq!(read_events(&[b"\x03", golden].concat()).unwrap(), externals());
-}
-
-#[test]
-fn steps_of_the_version_before_external_waits_are_still_read() {
-    let golden = include_bytes!("../../tests/golden/v2/call_suspended_step.json").trim_ascii_end();
-    let (_, steps) = events().into_iter().find(|(name, _)| *name == "call_suspended_step").unwrap();
-    assert_eq!(read_events(&[b"\x02", golden].concat()).unwrap(), steps);
-}

@@ -10,7 +10,7 @@ use super::server::{Script, Server, says};
 use super::*;
 use crate::journal::{JournalWriter, Recording, RunTime};
 
-/// Keeps what is written. Its clock stands still.
+/// Keeps what is written. Its clock does not move.
 #[derive(Default)]
 struct Kept(Mutex<Vec<Entry>>);
 
@@ -78,7 +78,7 @@ impl Run {
         settled.map(|until| until.map(|until| until.millis() / 1000))
     }
 
-    /// The status that the guest gets, or its error. `None`: there is none yet.
+    /// The status that the guest gets, or its error. `None`: it waits.
     fn answer(&self, future: &Future) -> Option<Result<u16, String>> {
         match self.table.get(future).expect("it is held") {
             HostFutureIncomingResponse::Ready(Ok((response, _))) => Some(Ok(response.status().as_u16())),

@@ -162,6 +162,25 @@ fn entry_of_an_older_host_has_no_run_and_no_function() {
     assert_eq!(entry, Entry { number: 7, step: 2, run: None, function: None, digest, at: at(9), salt: None, record });
 }
 
+#[test]
+fn the_first_suspensions_are_still_read() {
+    let golden = include_bytes!("../../../tests/golden/v1/call_suspended.json").trim_ascii_end();
+    assert_eq!(read_events(&[b"\x01", golden].concat()).unwrap(), first_suspensions());
+}
+
+#[test]
+fn waits_of_the_version_before_rate_limits_are_still_read() {
+    let golden = include_bytes!("../../../tests/golden/v3/call_suspended_external.json").trim_ascii_end();
+    assert_eq!(read_events(&[b"\x03", golden].concat()).unwrap(), externals());
+}
+
+#[test]
+fn steps_of_the_version_before_external_waits_are_still_read() {
+    let golden = include_bytes!("../../../tests/golden/v2/call_suspended_step.json").trim_ascii_end();
+    let (_, steps) = events().into_iter().find(|(name, _)| *name == "call_suspended_step").unwrap();
+    assert_eq!(read_events(&[b"\x02", golden].concat()).unwrap(), steps);
+}
+
 /// A delivery in every shape.
 fn deliveries() -> Vec<(&'static str, DeliveryRow)> {
     let attempt = |status, error: Option<&str>| Some(Attempt { at: at(9), status, error: error.map(str::to_owned) });
