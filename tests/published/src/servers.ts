@@ -107,7 +107,8 @@ export async function listed(server: Server): Promise<List> {
   } finally {
     child.removeAllListeners();
     child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
+    // A server that ends may still write.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

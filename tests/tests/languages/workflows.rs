@@ -44,6 +44,10 @@ fn workflow_survives_kills_in_three_languages() {
     }
     let mut host = start();
     let turns = submitted(&host, &json!({"version": "1.4.2", "settles_s": 1, "signal": "health"}));
+    // A kill while a run goes on would begin another attempt.
+    for turn in &turns {
+        let _ = waiting(&host, turn, 1);
+    }
     host.restart();
 
     let proposed = proposed(&host, &turns);
