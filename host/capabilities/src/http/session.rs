@@ -221,12 +221,9 @@ impl Requests {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// A text without the secrets of the host.
-    pub(super) fn redacted(&self, text: String) -> String {
-        match &self.open {
-            Some(open) => open.shared.vault.redacted(text),
-            None => text,
-        }
+    /// The secrets of the host. `None`: nothing is granted.
+    pub(super) fn vault(&self) -> Option<&Vault> {
+        self.open.as_ref().map(|open| &open.shared.vault)
     }
 
     /// Whether the operator says that the server carries out a repeated request only once.

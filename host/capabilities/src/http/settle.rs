@@ -14,6 +14,7 @@ use super::recorded::{Complete, Recorder, name};
 use super::session::{Requests, is_safe};
 use super::whole::Whole;
 use crate::journal::{Effect, HostCall, Journal, JournalError};
+use crate::secrets::Vault;
 use crate::stop::{Stop, excerpt};
 
 /// The result of a request for the guest.
@@ -75,7 +76,7 @@ impl Requests {
         let Some(journal) = self.recorder.as_ref().map(|recorder| recorder.journal.clone()) else {
             return Err(not_recorded().into());
         };
-        let call = call(shown(&request.parts, |text| self.redacted(text)), &request.parts, &request.body);
+        let call = call(shown(&request.parts, self.vault()), &request.parts, &request.body);
         let named = name(&request.parts);
         let in_doubt = |number| {
             JournalError::InDoubt(format!(
@@ -195,10 +196,14 @@ fn not_recorded() -> Stop {
 }
 
 /// The request in the journal: without its query, what identifies its user, and secrets of the host.
-pub(super) fn shown(parts: &Parts, redact: impl FnOnce(String) -> String) -> String {
+pub(super) fn shown(parts: &Parts, vault: Option<&Vault>) -> String {
     let uri = &parts.uri;
     let host = uri.authority().map_or("", |authority| authority.as_str().rsplit('@').next().unwrap_or_default());
-    excerpt(&redact(format!("http {} {}://{host}{}", parts.method, uri.scheme_str().unwrap_or("https"), uri.path())))
+    let text = format!("http {} {}://{host}{}", parts.method, uri.scheme_str().unwrap_or("https"), uri.path());
+    match vault {
+        Some(vault) => excerpt(&vault.redacted(text)),
+        None => excerpt(&text),
+    }
 }
 
 /// The request as the guest made it, without what the host adds. Secrets are placeholders.
