@@ -60,12 +60,9 @@ impl Turn {
         self.parent.as_ref().map_or(0, |parent| parent.depth)
     }
 
-    /// The nested turns that its calls wait for, or waited for without a result.
-    pub fn unfinished_nested(&self) -> impl Iterator<Item = &NestedTurn> {
-        let suspensions = self.calls.iter().flat_map(|call| &call.suspensions);
-        suspensions
-            .filter(|(_, closed)| closed.as_ref().is_none_or(|closed| closed.resolution().is_none()))
-            .filter_map(|(suspension, _)| suspension.nested())
+    /// The nested turns that its calls wait for.
+    pub fn awaited(&self) -> impl Iterator<Item = &NestedTurn> {
+        self.pending().filter_map(|(.., open)| open.nested())
     }
 
     /// The results of a nested turn that has ended, in the order of its calls: a JSON array of what a model would see. A result
