@@ -308,15 +308,23 @@ impl From<&domain::Call> for Call {
 
 impl Call {
     fn of(call: &domain::Call, turn: &domain::Turn) -> Self {
-        let conversation = turn.conversation.of_nested().to_string();
-        let awaited = call.open().and_then(domain::Suspension::nested).map(|nested| nested.turn);
-        let nested = call.nested().map(|nested| Nested {
-            conversation: conversation.clone(),
+        let nested = call
+            .suspensions
+            .iter()
+            .filter_map(|(suspension, closed)| Some(Nested::of(suspension.nested()?, turn, closed.is_none())));
+        Self { nested: nested.collect(), ..call.into() }
+    }
+}
+
+impl Nested {
+    /// A nested turn of a call of this turn.
+    pub(super) fn of(nested: &domain::nested::NestedTurn, turn: &domain::Turn, open: bool) -> Self {
+        Self {
+            conversation: turn.conversation.of_nested().to_string(),
             turn: nested.turn.to_string(),
             tools: nested.calls.iter().map(|call| call.tool.to_string()).collect(),
-            open: awaited == Some(nested.turn),
-        });
-        Self { nested: nested.collect(), ..call.into() }
+            open,
+        }
     }
 }
 

@@ -234,7 +234,11 @@ mod tests {
         let longest = ConversationId::new(&"x".repeat(128)).unwrap();
         let nested = longest.of_nested();
         assert!(nested.is_of_nested() && !longest.is_of_nested());
-        assert!(longest.is_with(&nested) && nested.is_with(&longest) && !nested.is_with(&ConversationId::new("~x").unwrap()));
+        assert!(
+            longest.is_with(&nested)
+                && nested.is_with(&longest)
+                && !nested.is_with(&ConversationId::new("~x").unwrap())
+        );
         assert_eq!((nested.of_nested(), nested.of_caller()), (nested.clone(), longest));
         assert_eq!(ConversationId::new(nested.as_str()), Ok(nested), "it is read again");
         assert!(CallId::new("~a").is_err());
