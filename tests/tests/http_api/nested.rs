@@ -102,10 +102,11 @@ fn cancellation_of_a_turn_reaches_its_nested_turn() {
 #[test]
 fn tool_that_is_not_granted_is_not_called() {
     let host = host();
-    let program = json!([{"do": "call", "calls": [{"tool": "note", "arguments": {}}, {"tool": "run", "arguments": {}}]}]);
+    let program =
+        json!([{"do": "call", "calls": [{"tool": "note", "arguments": {}}, {"tool": "run", "arguments": {}}]}]);
     let turn = host.agent.submit("c", json!([{"id": "p", "tool": "run", "arguments": {"program": program}}]));
     let settled = host.agent.settled(&turn);
-    let error = settled["calls"][0]["content"]["error"]["message"].as_str().unwrap();
+    let error = settled["calls"][0]["content"]["result"][0]["error"].as_str().unwrap();
     assert!(error.contains(r#"this plugin may not call "run""#), "{settled:#}");
     let _ = host.agent.get("/v1/conversations/~c/turns").problem(404, "not-found");
 }

@@ -114,8 +114,10 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
         }
         Operation::Call { calls } => {
             let asked = calls.into_iter().fold(ToolCalls::new(), |all, each| all.call(&each.tool, each.arguments));
-            let results = call.call_tools(asked)?.into_iter();
-            results.map(|result| result.unwrap_or_else(|error| json!({"code": error.code}))).collect()
+            match call.call_tools(asked) {
+                Err(WaitError::NotGranted(why)) => json!({"error": why}),
+                results => results?.into_iter().map(|each| each.unwrap_or_else(|error| json!(error.code))).collect(),
+            }
         }
         Operation::Sleep { ms } => {
             call.sleep(Duration::from_millis(ms));
