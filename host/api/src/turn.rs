@@ -335,14 +335,9 @@ pub(super) fn started(call: &domain::Call, outcome: &domain::Outcome) -> Option<
 
 /// Whether the host controls the author of a result or failure. `None` if nobody outside the host contributed to it.
 pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) -> Option<bool> {
-    let outside = || {
-        call.pinned.as_ref().is_some_and(|pinned| {
-            matches!(pinned.executor, domain::tool::Executor::Client | domain::tool::Executor::Provider)
-        })
-    };
     match outcome {
         Some(domain::Outcome::Ok { trusted, .. }) => Some(*trusted),
-        Some(domain::Outcome::Failed(_)) if outside() => Some(false),
+        Some(domain::Outcome::Failed(_)) if call.is_outside() => Some(false),
         _ => None,
     }
 }

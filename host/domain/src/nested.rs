@@ -66,11 +66,19 @@ impl Turn {
     }
 
     /// The results of a nested turn that has ended, in the order of its calls: a JSON array of what a model would see. A result
-    /// that the host does not control is marked.
+    /// or failure that the host does not control is marked.
     #[must_use]
     pub fn nested_results(&self) -> Option<Json> {
         let TurnState::Ended(..) = self.state else { return None };
-        let results = self.calls.iter().filter_map(|call| Some(result(call.outcome()?, call.has_started())));
+        let results = self.calls.iter().filter_map(|call| {
+            let outcome = call.outcome()?;
+            let is_trusted = match outcome {
+                Outcome::Ok { trusted, .. } => *trusted,
+                Outcome::Failed(_) => !call.is_outside(),
+                _ => true,
+            };
+            Some(result(outcome, call.has_started(), is_trusted))
+        });
         Some(Json::unchecked(format!("[{}]", results.collect::<Vec<_>>().join(","))))
     }
 }
@@ -78,18 +86,16 @@ impl Turn {
 /// The results of a nested turn that could not be submitted: the same failure for each call.
 #[must_use]
 pub fn refused(calls: usize, outcome: &Outcome) -> Json {
-    Json::unchecked(format!("[{}]", vec![result(outcome, false); calls].join(",")))
+    Json::unchecked(format!("[{}]", vec![result(outcome, false, true); calls].join(",")))
 }
 
-fn result(outcome: &Outcome, has_started: bool) -> String {
-    match (outcome, outcome.error(has_started)) {
-        (Outcome::Ok { value, trusted: true }, _) => format!(r#"{{"ok":true,"result":{value}}}"#),
-        (Outcome::Ok { value, trusted: false }, _) => format!(r#"{{"ok":true,"result":{value},"trusted":false}}"#),
-        (_, error) => {
-            let (code, message) = error.unwrap_or_default();
-            format!(r#"{{"ok":false,"error":{{"code":{},"message":{}}}}}"#, quote(code), quote(&message))
-        }
+fn result(outcome: &Outcome, has_started: bool, is_trusted: bool) -> String {
+    let mark = if is_trusted { "" } else { r#","trusted":false"# };
+    if let Outcome::Ok { value, .. } = outcome {
+        return format!(r#"{{"ok":true,"result":{value}{mark}}}"#);
     }
+    let (code, message) = outcome.error(has_started).unwrap_or_default();
+    format!(r#"{{"ok":false,"error":{{"code":{},"message":{}}}{mark}}}"#, quote(code), quote(&message))
 }
 
 /// Whether the host controls all of these results.
