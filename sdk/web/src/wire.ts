@@ -97,7 +97,7 @@ export type PendingClosed = Omit<Schemas["PendingClosed"], "edited"> &
 
 /** A filter for suspensions. */
 export interface PendingFilter {
-  /** Only those of this conversation. */
+  /** Only those of this conversation and of its nested turns. */
   conversation?: string;
   /** Only those of turns that this principal submitted. */
   caller?: string;
