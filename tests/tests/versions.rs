@@ -5,6 +5,8 @@
 
 #[path = "versions/folders.rs"]
 mod folders;
+#[path = "versions/nested.rs"]
+mod nested;
 #[path = "versions/people.rs"]
 mod people;
 
