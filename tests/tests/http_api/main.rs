@@ -10,6 +10,7 @@ mod formats;
 mod interrupted;
 mod journal;
 mod matrix;
+mod nested;
 mod replies;
 mod roles;
 mod streams;
