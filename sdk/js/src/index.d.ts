@@ -231,6 +231,7 @@ export type Returned =
   | {
       /** Whether there is a result. */
       readonly ok: true;
+      /** The result. */
       readonly result: Json;
       /** `false` if the host does not control the result, as that of a client, a provider or an external system. */
       readonly trusted?: false;
@@ -238,6 +239,7 @@ export type Returned =
   | {
       /** Whether there is a result. */
       readonly ok: false;
+      /** Why there is no result. */
       readonly error: NotCarriedOut;
     };
 
