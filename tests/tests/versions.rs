@@ -5,6 +5,8 @@
 
 #[path = "versions/folders.rs"]
 mod folders;
+#[path = "versions/kinds.rs"]
+mod kinds;
 #[path = "versions/people.rs"]
 mod people;
 
