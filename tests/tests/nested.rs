@@ -275,7 +275,7 @@ async fn parent_ends_before_or_after_its_nested_turn_begins() {
 }
 
 #[tokio::test]
-async fn guest_of_a_nested_call_acts_for_the_conversation_of_its_caller() {
+async fn nested_guest_acts_for_the_conversation_of_its_caller() {
     let host = NestingHost::started(&["tool_1"]);
     let id = host.submit().await;
     assert!(host.result(id).await.contains(r#""ok":true"#));

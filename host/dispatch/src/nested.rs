@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::handle::Handle;
 use crate::ports::Commit;
 use crate::quota::Busy;
-use crate::request::{CallRequest, TurnRequest};
+use crate::request::{CallRequest, NewNested, TurnRequest};
 
 /// The pause after the first failure. It doubles with each one that follows.
 const FIRST_PAUSE: Span = Span::from_secs(1);
@@ -29,12 +29,6 @@ const MAX_PAUSE: Span = Span::from_secs(60);
 pub(crate) struct Nesting {
     parent: TurnId,
     child: TurnId,
-}
-
-/// A nested turn that is submitted.
-pub(crate) struct NewNested {
-    pub(crate) turn: TurnId,
-    pub(crate) parent: Box<Parent>,
 }
 
 /// Notices what changes for nested turns.

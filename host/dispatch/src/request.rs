@@ -75,6 +75,12 @@ pub enum ProviderResult {
     Error(String),
 }
 
+/// The id of a nested turn that the host submits, and the call that waits for it.
+pub(crate) struct NewNested {
+    pub(crate) turn: TurnId,
+    pub(crate) parent: Box<Parent>,
+}
+
 /// The answer to a submission.
 #[derive(Debug, Clone)]
 pub struct Submitted {

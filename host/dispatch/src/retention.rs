@@ -1,5 +1,7 @@
 //! Removes ended turns as the operator's rules say. The audit records that each turn existed, and why it was removed.
 
+mod nested;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -421,23 +423,6 @@ impl TurnRemover {
             }
         }
         Ok(Prepared::Ready(TurnToRemove { ended, bytes, commits: loaded.version, suspensions }))
-    }
-
-    /// Whether a turn is nested in one that has not ended. A damaged one counts as such.
-    async fn is_in_open(&self, turn: &Turn) -> Result<bool, StoreFault> {
-        let mut next = turn.parent.as_ref().map(|parent| parent.turn);
-        for _ in 0..turn.depth() {
-            let Some(id) = next else { break };
-            let loaded = match self.log.load(id).await {
-                Ok(Loaded::Found(loaded)) => loaded,
-                Ok(Loaded::Removed(_) | Loaded::Absent) => break,
-                Err(fault) if fault.kind == FaultKind::Damaged => return Ok(true),
-                Err(fault) => return Err(fault),
-            };
-            let Some(ancestor) = Turn::replay(&loaded.events).filter(Turn::is_ended) else { return Ok(true) };
-            next = ancestor.parent.as_ref().map(|parent| parent.turn);
-        }
-        Ok(false)
     }
 
     /// Removes these turns. One commit removes a few turns by one rule.

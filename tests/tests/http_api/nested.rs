@@ -47,6 +47,10 @@ fn nested_turn_is_approved_after_a_kill_and_returns_its_results() {
     assert_eq!((&asked["conversation"], &asked["parent"]), (&json!("~c"), &parent), "{asked:#}");
     let submitted = host.agent.get(&path(&child)).ok(200);
     assert_eq!((&submitted["parent"], &submitted["caller"]), (&parent, &json!("agent")), "{submitted:#}");
+    // The agent's stream has its own turns only.
+    let begun = events.until(|event| event.name == "call.suspended");
+    assert!(begun.iter().all(|event| event.data["turn"] == turn["turn"]), "{begun:?}");
+    assert_eq!(begun.last().unwrap().data["nested"]["turn"], child["turn"]);
     host.restart();
 
     let _ = host.approver.resolve(asked["suspension"].as_str().unwrap(), json!({"decision": "approve"})).ok(200);
@@ -57,10 +61,6 @@ fn nested_turn_is_approved_after_a_kill_and_returns_its_results() {
     assert_eq!(call["nested"], ended, "{settled:#}");
     assert_eq!(outcomes(&host.agent.settled(&child)), ["ok", "ok"]);
 
-    // The agent's stream has its own turns only.
-    let begun = events.until(|event| event.name == "call.suspended");
-    assert!(begun.iter().all(|event| event.data["turn"] == turn["turn"]), "{begun:?}");
-    assert_eq!(begun.last().unwrap().data["nested"]["turn"], child["turn"]);
     let started = host.agent.events("/v1/conversations/~c/events").named("turn.started");
     assert_eq!(started.data["parent"], parent);
     let calls = json!([{"id": "mine", "tool": "note", "arguments": {}}]);
@@ -74,16 +74,14 @@ fn show_prints_a_turn_and_its_nested_turns() {
     let asked = approval(&host);
     let [turn, child] = [&turn, &child].map(|turn| turn["turn"].as_str().unwrap());
     let shown = host.cli(Some(&host.agent), &["show", turn, "--conversation", "c"]).out;
-    for part in [
-        format!("waits for note, pay in {child}: toolgate show {child} --conversation '~c'"),
-        format!("  through       run of the plugin program, call p of {turn} in c"),
-        r#"{"amount":5}"#.to_owned(),
-    ] {
-        assert!(shown.contains(&part), "{part}: {shown}");
+    let branch = format!("waits for note, pay in {child}: toolgate show {child} --conversation '~c'");
+    let through = format!("through     run of the plugin program, call p of {turn} in c");
+    for part in [&branch, &through] {
+        assert!(shown.contains(part), "{part}: {shown}");
     }
     let id = asked["suspension"].as_str().unwrap();
     let shown = host.cli(Some(&host.approver), &["show", id]).out;
-    assert!(shown.contains(&format!("run of the plugin program, call p of {turn} in c")), "{shown}");
+    assert!(shown.contains(&through), "{shown}");
 }
 
 #[test]

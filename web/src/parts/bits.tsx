@@ -94,7 +94,10 @@ export function ConversationLink({ id }: { id: string }) {
 /** A turn in the timeline of its conversation. */
 export function TurnLink({ conversation, turn }: { conversation: string; turn: string }) {
   return (
-    <Link className="link" href={`/conversations/${encodeURIComponent(conversation)}#${encodeURIComponent(turn)}`}>
+    <Link
+      className="link"
+      href={`/conversations/${encodeURIComponent(conversation)}#${encodeURIComponent(turn)}`}
+    >
       <Strange>{turn}</Strange>
     </Link>
   );
