@@ -120,7 +120,10 @@ impl Waiting {
             kind: Some(SuspensionKind::ClientExec),
             ..Filter::default()
         };
-        let SuspensionPage { items, next, .. } = app.ports.handle.suspensions(by, filter, self.after, PAGE).await?;
+        let page = app.ports.handle.suspensions(by, filter, self.after, PAGE).await?;
+        let SuspensionPage { mut items, next, .. } = page;
+        // Nested turns have a stream of their own.
+        items.retain(|item| item.conversation == self.conversation);
         Ok((items, next))
     }
 
@@ -444,7 +447,7 @@ mod tests {
             let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin: None };
             Fact::Call { call: CallIndex(call), event }
         };
-        let started = Fact::TurnStarted { turn, conversation, caller, rejection, context, at };
+        let started = Fact::TurnStarted { turn, conversation, caller, rejection, context, parent: None, at };
         let events: Vec<_> = std::iter::once(started).chain((0..calls).map(requested)).collect();
         Turn::replay(&events).unwrap()
     }

@@ -2,10 +2,10 @@
 
 import type { Suspension as Asked, Delivery } from "@toolgate/web";
 import { ToolgateApproval, ToolgateClientCall, ToolgateElicitation } from "@toolgate/web/elements";
-import { useEffect, useRef } from "react";
+import { Fragment, useEffect, useRef } from "react";
 import { useInbox } from "../host/inbox";
 import { useLoad } from "../host/load";
-import { Badge, ConversationLink, Ended, Facts, Strange, type Tone, When } from "../parts/bits";
+import { Badge, ConversationLink, Ended, Facts, Strange, type Tone, TurnLink, When } from "../parts/bits";
 import { JsonTree } from "../parts/json-tree";
 import { Page, Shown } from "../parts/page";
 import { useSession } from "../session";
@@ -18,6 +18,7 @@ const TITLES: Record<string, string> = {
   timer: "Sleep",
   external: "External wait",
   rate_limit: "Rate limit",
+  children: "Nested turn",
 };
 
 /** The reason for a wait where no person answers. */
@@ -25,6 +26,7 @@ const OTHERS: Record<string, string> = {
   timer: "The call sleeps.",
   external: "An external system sends the result.",
   rate_limit: "A server has asked to send a request later.",
+  children: "The call waits for the calls of a nested turn.",
 };
 
 export function Suspension({ id }: { id: string }) {
@@ -124,6 +126,16 @@ function Around({ asked }: { asked: Asked }) {
         rows={[
           ["Conversation", <ConversationLink key="conversation" id={asked.conversation} />],
           ["Caller", <Strange key="caller">{asked.caller}</Strange>],
+          [
+            "Through",
+            asked.parent && (
+              <Fragment key="parent">
+                <Strange>{`${asked.parent.tool} of the plugin ${asked.parent.plugin}, which chose the arguments`}</Strange>
+                , in <TurnLink conversation={asked.parent.conversation} turn={asked.parent.turn} />
+              </Fragment>
+            ),
+          ],
+          ["Nested turn", asked.nested && <TurnLink key="nested" {...asked.nested} />],
           ["Asked", <When key="asked" at={asked.created_at} />],
           [
             "Ended",

@@ -55,6 +55,10 @@ enum Operation {
         who: Vec<String>,
         quorum: u32,
     },
+    /// Calls other tools together, and returns their results.
+    Call {
+        calls: Vec<ToolCall>,
+    },
     Sleep {
         ms: u64,
     },
@@ -63,6 +67,12 @@ enum Operation {
     },
     /// Returns whether the call should stop.
     Check,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ToolCall {
+    tool: String,
+    arguments: Value,
 }
 
 toolgate_sdk::plugin! {
@@ -101,6 +111,13 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
         Operation::Approve { value, who, quorum } => {
             let who: Vec<_> = who.iter().map(String::as_str).collect();
             json!(call.approve(Question::new("Is it right?").who(&who).quorum(quorum), &value)?)
+        }
+        Operation::Call { calls } => {
+            let asked = calls.into_iter().fold(ToolCalls::new(), |all, each| all.call(&each.tool, each.arguments));
+            match call.call_tools(asked) {
+                Err(WaitError::NotGranted(why)) => json!({"error": why}),
+                results => results?.into_iter().map(|each| each.unwrap_or_else(|error| json!(error.code))).collect(),
+            }
         }
         Operation::Sleep { ms } => {
             call.sleep(Duration::from_millis(ms));
