@@ -8,6 +8,8 @@ mod circles;
 mod english;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/nightly.rs"]
+mod nightly;
 #[path = "tidy/parsing.rs"]
 mod parsing;
 
@@ -184,17 +186,6 @@ fn ci_runs_the_commands_of_the_readme() {
     let command = "cargo xtask test";
     assert_eq!(commands(".ci/run"), [command], ".ci/run runs the one command and nothing else");
     assert!(read("README.md").contains(command), "README.md names the command that CI runs");
-}
-
-#[test]
-fn nightly_runs_the_long_forms() {
-    let run = commands(".ci/nightly");
-    assert_eq!(run, ["cargo xtask soak", "cargo xtask kills", "cargo xtask power-loss", "cargo xtask isolation"]);
-    assert!(read(".ci/nightly").contains("TOOLGATE_EMPTY_HOME=1 cargo test"), "it follows a page with an empty home");
-    let guide = read("CONTRIBUTING.md");
-    for command in run.iter().map(String::as_str).chain([".ci/nightly"]) {
-        assert!(guide.contains(&format!("`{command}`")), "CONTRIBUTING.md names {command}");
-    }
 }
 
 fn commands(script: &str) -> Vec<String> {

@@ -10,6 +10,7 @@ use super::CONVERSATION;
 use super::folder::{Folder, relative};
 use super::turn::Turn;
 use crate::console;
+use crate::languages;
 use crate::workspace;
 
 /// The binary with a user's token. Without a token it uses the admin's, from the host's folder.
@@ -97,6 +98,8 @@ impl Toolgate {
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(words).current_dir(workspace::root()).env("TOOLGATE_CONFIG", &self.configuration);
+        // `toolgate build` has compiled the plugins of other languages there.
+        command.env("TOOLGATE_CACHE", languages::cache());
         // The developer's settings for another host must not affect the demo.
         for variable in ["TOOLGATE_URL", "TOOLGATE_TOKEN", "TOOLGATE_DATA", "TOOLGATE_CONVERSATION", "TOOLGATE_LOG"] {
             command.env_remove(variable);

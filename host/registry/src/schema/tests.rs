@@ -238,6 +238,10 @@ fn a_megabyte_of_addresses_is_checked_to_its_end() {
         let found = violations(&addresses, &list(bad).1);
         assert!(found[0].starts_with(&format!("at /addresses/{bad}: ")), "{found:?}");
     }
+    // `docs/limits.md` has these numbers.
+    let shortest = |count| format!(r#"{{"addresses":[{}]}}"#, vec![r#""a@b.co""#; count].join(","));
+    assert_eq!(violations(&addresses, &shortest(80_000)), Vec::<String>::new());
+    assert_eq!(violations(&addresses, &shortest(100_000)), [format!("at /addresses: {COSTLY}")]);
 }
 
 #[test]

@@ -15,9 +15,6 @@ use crate::engine;
 /// little-endian.
 pub(super) const MAGIC: [u8; 8] = *b"tg-code\x02";
 
-/// Threads that compile.
-pub(super) const THREADS: u32 = 2;
-
 /// The component is refused; standard error has the reason.
 pub(super) const REFUSED: u8 = 3;
 /// The child failed; standard error has the reason.

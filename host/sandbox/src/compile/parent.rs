@@ -19,6 +19,10 @@ use crate::load::{CompileCost, LoadError};
 /// Compilations at once; further ones wait. One may be for a plugin that is loaded, and one for a call.
 const AT_ONCE: usize = 2;
 
+/// The bounds on the threads of one compilation.
+const MIN_THREADS: usize = 2;
+const MAX_THREADS: usize = 4;
+
 /// Bytes of a child's standard error that are read.
 const MAX_WORDS: u64 = 8 << 10;
 
@@ -114,7 +118,7 @@ impl Children {
             .args(arguments)
             .args(child::words(bounds))
             .env_clear()
-            .env("RAYON_NUM_THREADS", child::THREADS.to_string())
+            .env("RAYON_NUM_THREADS", threads().to_string())
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -124,6 +128,16 @@ impl Children {
             .process_group(0)
             .spawn()
     }
+}
+
+/// The threads of a child.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(MIN_THREADS, |processors| threads_of(processors.get()))
+}
+
+/// Half of the processors, because calls need the others. Each thread reserves address space.
+fn threads_of(processors: usize) -> usize {
+    (processors / 2).clamp(MIN_THREADS, MAX_THREADS)
 }
 
 fn result_of(ended: CompilerEnd, bounds: CompileBounds) -> Result<Vec<u8>, LoadError> {
@@ -213,6 +227,18 @@ impl Drop for Reaped {
     fn drop(&mut self) {
         if let Err(error) = self.stop() {
             tracing::error!(%error, "a compiler could not be stopped");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::threads_of;
+
+    #[test]
+    fn half_of_the_processors_compile() {
+        for (processors, expected) in [(1, 2), (2, 2), (5, 2), (6, 3), (8, 4), (128, 4)] {
+            assert_eq!(threads_of(processors), expected, "{processors}");
         }
     }
 }
