@@ -9,7 +9,8 @@ use toolgate_tests::steps::waiting;
 /// A host with a durable tool that calls `note`, and `pay` with an approval.
 fn host() -> Host {
     let tools = json!([{"name": "note"}, {"name": "pay", "approval": "requires-approval"}]);
-    let tables = "[plugin.program]\ncomponent = \"any\"\ngrants.calls = [\"note\", \"pa*\"]";
+    let tables = "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = {}\n\
+        grants.http = [{ url = \"https://api.example.com/\" }]\ngrants.calls = [\"note\", \"pa*\"]";
     Setup::default().component("program", illegal("program")).component("desk", fixture(&tools)).tables(tables).start()
 }
 

@@ -10,7 +10,7 @@ use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{Client, outcomes};
 use toolgate_tests::steps::open_step;
 
-use super::folders::unpacked;
+use super::folders::{OF_PROGRAM, unpacked};
 use super::root;
 
 const ARCHIVE: &str = "data-format-7-nested.tar.gz";
@@ -24,7 +24,7 @@ fn setup(calls: &str) -> Setup {
         .settings("expires_ms = 3000000000000")
         .component("program", illegal("program"))
         .component("desk", fixture(&tools))
-        .tables(&format!("[plugin.program]\ncomponent = \"any\"\ngrants.calls = {calls}"))
+        .tables(&format!("{OF_PROGRAM}\ngrants.calls = {calls}"))
 }
 
 /// An operation of a program: these calls together.
