@@ -125,9 +125,6 @@ impl ToolCalls {
     }
 }
 
-/// The result of a call of another tool, or why it has none.
-pub type Returned = Result<Value, NotCarriedOut>;
-
 /// Why a call of another tool has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct NotCarriedOut {
@@ -245,7 +242,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`WaitError`]; no tool was called. A call without a result is no error here.
-    pub fn call_tools(&self, calls: ToolCalls) -> Result<Vec<Returned>, WaitError> {
+    pub fn call_tools(&self, calls: ToolCalls) -> Result<Vec<Result<Value, NotCarriedOut>>, WaitError> {
         let results: Vec<ToolResult> = read(self.wait(Wait::Calls(json!({"calls": calls.calls})))?)?;
         Ok(results.into_iter().map(|each| each.error.map_or(Ok(each.result), Err)).collect())
     }

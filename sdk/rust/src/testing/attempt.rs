@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "config")]
 use crate::config::values;
-use crate::durable::{NotCarriedOut, Returned, Wait, WaitError};
+use crate::durable::{NotCarriedOut, Wait, WaitError};
 #[cfg(feature = "http")]
 use crate::http::{self, answers};
 #[cfg(feature = "keyvalue")]
@@ -42,7 +42,7 @@ enum Scripted {
     /// `None`: without an edit.
     Approved(Option<Value>),
     Received(Value),
-    Returned(Vec<Returned>),
+    Returned(Vec<Result<Value, NotCarriedOut>>),
     Unanswered(WaitError),
 }
 
@@ -140,7 +140,7 @@ impl Attempt {
     }
 
     /// The next calls of other tools by a durable tool end with these results.
-    pub fn returned(self, results: Vec<Returned>) -> Self {
+    pub fn returned(self, results: Vec<Result<Value, NotCarriedOut>>) -> Self {
         self.scripted(Scripted::Returned(results))
     }
 
@@ -232,7 +232,7 @@ struct Notes {
 }
 
 /// A result in the form in which a guest gets it.
-fn as_result(returned: Returned) -> Value {
+fn as_result(returned: Result<Value, NotCarriedOut>) -> Value {
     match returned {
         Ok(result) => json!({"ok": true, "result": result}),
         Err(NotCarriedOut { code, message }) => json!({"ok": false, "error": {"code": code, "message": message}}),
