@@ -35,14 +35,17 @@ struct NestingHost {
     settings: TurnSettings,
     quotas: Quotas,
     calls: Calls,
-    /// What the policy was asked: the tool, the conversation, and the tool that called it.
-    asked: Arc<Mutex<Vec<(String, String, Option<String>)>>>,
+    /// The questions to the policy.
+    asked: Arc<Mutex<Vec<Asked>>>,
     /// The runs that began: the tool, and the scope that the guest sees.
     runs: Arc<Mutex<Vec<(String, String)>>>,
     running: Option<Dispatcher>,
 }
 
-struct Listening(Arc<Mutex<Vec<(String, String, Option<String>)>>>);
+struct Listening(Arc<Mutex<Vec<Asked>>>);
+
+/// A question to the policy: the tool, the conversation, and the tool that called it.
+type Asked = (String, String, Option<String>);
 
 #[async_trait]
 impl Policy for Listening {

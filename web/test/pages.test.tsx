@@ -120,7 +120,7 @@ describe("a timeline", () => {
     expect(steps[1]).not.toContain("edited");
   });
 
-  it("links a call to its nested turn, and a nested turn to its parent", async () => {
+  it("links a call and its nested turn to each other", async () => {
     const wait: Wait = {
       suspension: "s",
       kind: "children",

@@ -38,7 +38,7 @@ it.each([
   await vi.waitFor(() => expect(place.querySelector("p.card")?.textContent).toBe(`${reason} open`));
 });
 
-it("says through which tool a nested call came, with a link to its turn", async () => {
+it("names the tool that made a nested call, with a link", async () => {
   const parent = {
     conversation: "c",
     turn: "turn_1",

@@ -10,7 +10,8 @@ use domain::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::turn::{started, trusted, untrusted};
+use super::suspension::untrusted;
+use super::turn::{started, trusted};
 use crate::{
     Approval, Content, Decision, Delegation, Executor, Level, Outcome, Parent, Receipt, Rejection, Status, Suspension,
     TurnState, Verbatim, Via, Vote, rfc3339,

@@ -20,6 +20,7 @@ pub mod formats;
 mod journal;
 pub mod json;
 mod log;
+mod nested;
 mod pending;
 mod plugin;
 mod policy;
@@ -47,6 +48,7 @@ pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
 pub use journal::{CallJournal, EntryState, JournalEntry};
 pub use log::{CallLog, LogLine, RunLog};
+pub use nested::{Nested, Parent};
 pub use pending::{
     KindCounts, Nothing, PendingClosed, PendingCounts, PendingEventName, PendingPage, ResolveSeveral, ResolvedOne,
     ResolvedSeveral, UnreadableSuspension,
@@ -64,10 +66,7 @@ pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, Plugin
 pub use step::StepSummary;
 pub use suspension::{Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, Resolved, Suspension};
 pub use tool::{Hints, Retention, Tool, ToolList};
-pub use turn::{
-    Call, CallSummary, Content, ErrorCode, ErrorContent, Nested, Parent, Submit, SubmitCall, Turn, TurnPage,
-    TurnSummary,
-};
+pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
 pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{

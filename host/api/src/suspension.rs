@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 
 use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
-use super::turn::untrusted;
 use crate::{
     Decision, Delivery, Executor, Kind, Nested, Parent, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState,
     Verbatim, Via, json, present, rfc3339,
@@ -482,4 +481,9 @@ impl From<&domain::tool::OnExpiry> for OnExpiry {
             domain::tool::OnExpiry::Answer(value) => Self::Answer(value.into()),
         }
     }
+}
+
+/// False for the data of a client, an external system or a nested turn.
+pub(super) fn untrusted(answer: &domain::suspension::Resolution) -> Option<bool> {
+    (answer.decision == domain::suspension::Decision::Result).then_some(false)
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    Approval, Delivery, Executor, FailureCode, Outcome, Receipt, Rejection, RunLog, Status, Suspension, TurnState,
-    Verbatim, present, rfc3339, several,
+    Approval, Delivery, Executor, FailureCode, Nested, Outcome, Parent, Receipt, Rejection, RunLog, Status, Suspension,
+    TurnState, Verbatim, present, rfc3339, several,
 };
 
 /// A turn to submit, in toolgate's own format.
@@ -181,49 +181,6 @@ pub struct Call {
     pub log: Option<Vec<RunLog>>,
 }
 
-/// The call that submitted a nested turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Parent {
-    /// The conversation of its turn.
-    pub conversation: String,
-    /// Its turn.
-    pub turn: String,
-    /// The call, by the caller's id.
-    pub call: String,
-    /// The plugin of its tool. It chose the tools and the arguments of the nested turn.
-    pub plugin: String,
-    /// Its tool.
-    pub tool: String,
-    /// How deep the turn is nested: 1 if a caller submitted the turn of this call.
-    pub depth: u32,
-}
-
-impl From<&domain::nested::Parent> for Parent {
-    fn from(parent: &domain::nested::Parent) -> Self {
-        Self {
-            conversation: parent.conversation.to_string(),
-            turn: parent.turn.to_string(),
-            call: parent.call.to_string(),
-            plugin: parent.plugin.to_string(),
-            tool: parent.tool.to_string(),
-            depth: parent.depth,
-        }
-    }
-}
-
-/// A nested turn of a durable call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Nested {
-    /// Its conversation: `~`, and the conversation that the caller chose.
-    pub conversation: String,
-    /// The turn. It may not exist yet, because it is submitted after the call waits for it.
-    pub turn: String,
-    /// The tools that it calls, in their order.
-    pub tools: Vec<String>,
-    /// Whether the call waits for it now.
-    pub open: bool,
-}
-
 /// Content for the model: a result, or an error that it can act on.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -340,11 +297,6 @@ pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) ->
         Some(domain::Outcome::Failed(_)) if call.is_outside() => Some(false),
         _ => None,
     }
-}
-
-/// False for the data of a client, an external system or a nested turn.
-pub(super) fn untrusted(answer: &domain::suspension::Resolution) -> Option<bool> {
-    (answer.decision == domain::suspension::Decision::Result).then_some(false)
 }
 
 impl From<&domain::Call> for CallSummary {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CallId, ConversationId, Json, Outcome, PluginName, Turn, TurnId,
+    CallId, ConversationId, Json, Outcome, PluginName, TurnId,
     json::{Value, quote},
-    turn::TurnState,
 };
 
 /// The turn that a durable call submits. The commit of the wait has it, so that it is submitted once.
@@ -53,43 +52,14 @@ impl NestedCall {
     }
 }
 
-impl Turn {
-    /// How deep it is nested: 0 if a caller submitted it.
-    #[must_use]
-    pub fn depth(&self) -> u32 {
-        self.parent.as_ref().map_or(0, |parent| parent.depth)
-    }
-
-    /// The nested turns that its calls wait for.
-    pub fn awaited(&self) -> impl Iterator<Item = &NestedTurn> {
-        self.pending().filter_map(|(.., open)| open.nested())
-    }
-
-    /// The results of a nested turn that has ended, in the order of its calls: a JSON array of what a model would see. A result
-    /// or failure that the host does not control is marked.
-    #[must_use]
-    pub fn nested_results(&self) -> Option<Json> {
-        let TurnState::Ended(..) = self.state else { return None };
-        let results = self.calls.iter().filter_map(|call| {
-            let outcome = call.outcome()?;
-            let is_trusted = match outcome {
-                Outcome::Ok { trusted, .. } => *trusted,
-                Outcome::Failed(_) => !call.is_outside(),
-                _ => true,
-            };
-            Some(result(outcome, call.has_started(), is_trusted))
-        });
-        Some(Json::unchecked(format!("[{}]", results.collect::<Vec<_>>().join(","))))
-    }
-}
-
 /// The results of a nested turn that could not be submitted: the same failure for each call.
 #[must_use]
 pub fn refused(calls: usize, outcome: &Outcome) -> Json {
     Json::unchecked(format!("[{}]", vec![result(outcome, false, true); calls].join(",")))
 }
 
-fn result(outcome: &Outcome, has_started: bool, is_trusted: bool) -> String {
+/// The result of a call, as a model would see it.
+pub(crate) fn result(outcome: &Outcome, has_started: bool, is_trusted: bool) -> String {
     let mark = if is_trusted { "" } else { r#","trusted":false"# };
     if let Outcome::Ok { value, .. } = outcome {
         return format!(r#"{{"ok":true,"result":{value}{mark}}}"#);

@@ -4,6 +4,7 @@ mod decide;
 mod doubt;
 mod input;
 mod links;
+mod nested;
 mod resolve;
 mod steps;
 mod votes;

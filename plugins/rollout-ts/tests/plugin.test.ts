@@ -32,7 +32,7 @@ test("an approved plan is rolled out and checked", async () => {
   }
 });
 
-test("an approved plan is deployed by a tool that requires approval", async () => {
+test("a tool that requires approval deploys the plan", async () => {
   const carriedOut = returned({ ok: true, result: { instances: 2 } });
   const done = await rollOut({ deploy: true }, approved(plan), carriedOut, answered({ decision: "healthy" }));
   assert.deepEqual(done.result, { state: "done", plan });

@@ -64,7 +64,7 @@ fn salvaged_store_is_whole_and_lists_only_those_who_are_asked() {
 }
 
 #[test]
-fn calls_of_the_salvaged_store_are_answered_and_others_stay_gone() {
+fn calls_of_the_salvaged_store_are_answered() {
     let (host, tokens) = opened();
     let [agent, alice, bob, cid] = ["agent", "alice", "bob", "cid"].map(|name| client(&host, &tokens, name));
     let call = |id: &str, tool: &str, value: Value| json!([{"id": id, "tool": tool, "arguments": {"value": value}}]);

@@ -123,6 +123,7 @@ fn goes_on(archive: &Path) {
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
 
+#[expect(clippy::disallowed_methods, reason = "an archive is kept on request")]
 #[test]
 fn folder_with_nested_turns_is_packed_and_opened() {
     let host = made();
