@@ -289,7 +289,7 @@ fn wrong_manifest_is_reported_with_its_place() {
         r#"FOLDER/toolgate-plugin.toml:2:7: "ftp://a.example/" is not a rule for requests: the scheme must be http or https"#
     ]]
     .assert_eq(&said("[[wants.http]]\nurl = \"ftp://a.example/\"\nwhy = \"a\""));
-    expect!["FOLDER/toolgate-plugin.toml:2:1: there is no key `sockets` here; the keys are `keyvalue`, `http`, `config`, `folders`, `secrets`"].assert_eq(&said("[wants]\nsockets = true"));
+    expect!["FOLDER/toolgate-plugin.toml:2:1: there is no key `sockets` here; the keys are `keyvalue`, `http`, `config`, `folders`, `secrets`, `calls`"].assert_eq(&said("[wants]\nsockets = true"));
     expect!["FOLDER/toolgate-plugin.toml:2:2: config: a has no `why`; add the reason, which the operator reads"]
         .assert_eq(&said("\n[[wants.config]]\nname = \"a\"\nwhy = \"\""));
 }
