@@ -45,7 +45,7 @@ Examples:
   toolgate call hello_count '{\"text\":\"to be\"}' --plugins ./plugins
   toolgate call ledger.wasm ledger_transfer @arguments.json --grant keyvalue --approve
   toolgate call rollout.wasm roll_out '{\"version\":\"1.4.2\"}'    asks you what the tool asks a person
-  toolgate call rollout.wasm roll_out @release.json --answer '{\"environment\":\"live\"}' --answer approve
+  toolgate call rollout.wasm roll_out @v2.json --answer '{\"environment\":\"live\"}' --answer approve
 
 Data that the plugin writes to wasi:keyvalue is lost when the call ends.")]
 pub(crate) struct Call {
