@@ -1,5 +1,5 @@
-//! Reads and writes a key and sends requests, as often as it is told, and then asks a person. `work_plainly` does the same in a
-//! call that is not durable, and asks nobody.
+//! Reads and writes a key and sends requests, as often as its arguments say, and then asks a person. `work_plainly` does the same in
+//! a call that is not durable, and asks nobody.
 
 use toolgate_sdk::http::Request;
 use toolgate_sdk::keyvalue::Bucket;

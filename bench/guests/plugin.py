@@ -1,4 +1,4 @@
-"""Reads a key as often as it is told, and then asks a person."""
+"""Reads a key as often as its arguments say, and then asks a person."""
 
 from toolgate import Call, keyvalue, tool
 

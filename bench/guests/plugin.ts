@@ -1,4 +1,4 @@
-// Reads a key as often as it is told, and then asks a person.
+// Reads a key as often as its arguments say, and then asks a person.
 
 import { plugin, tool } from "@toolgate/sdk";
 import { open } from "@toolgate/sdk/keyvalue";

@@ -81,7 +81,7 @@ pub const CLASSES: [Class; 11] = [
     Class {
         name: "durable",
         memory_mib: 192,
-        p99_ratio: 25,
+        p99_ratio: 40,
         about: "Durable calls: journals, waits, replays, calls of other tools, results from outside",
     },
 ];

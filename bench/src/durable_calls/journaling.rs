@@ -14,7 +14,7 @@ use super::host::{Kept, call_to_its_end, start};
 use crate::measure::{Samples, now, progress};
 use crate::table::Table;
 
-/// What a call does: its arguments, and how often.
+/// The work of a call: its kind, and how often.
 struct Kind {
     name: &'static str,
     argument: &'static str,

@@ -1,9 +1,9 @@
-;; attack = 'Asks in a loop for the approval of a value of 200 KB, sixteen calls at once.'
+;; attack = 'Asks in a loop for the approval of a value of 200 KB, eight calls at once.'
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'step_bytes'
 ;; options = '{"durable":true}'
-;; settings = 'max_steps = 200'
-;; at_once = 16
+;; settings = 'max_steps = 100'
+;; at_once = 8
 ;; proven_by = ['host/domain/src/turn/tests/steps.rs::bytes_of_questions_and_answers_are_limited']
 
 (import "toolgate:plugin/durable@0.1.2" "approve" (func $approve (param i32 i32 i32)))

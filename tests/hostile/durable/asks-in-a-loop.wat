@@ -2,7 +2,7 @@
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'max_steps'
 ;; options = '{"durable":true}'
-;; settings = 'max_steps = 200'
+;; settings = 'max_steps = 100'
 ;; at_once = 4
 ;; proven_by = ['host/domain/src/turn/tests/steps.rs::call_may_not_wait_for_ever']
 

@@ -2,7 +2,7 @@
 ;; expect = 'failed(limit_exceeded)'
 ;; says = 'max_steps'
 ;; options = '{"durable":true}'
-;; settings = 'max_steps = 200'
+;; settings = 'max_steps = 100'
 ;; at_once = 2
 
 (import "toolgate:plugin/durable@0.1.2" "ask" (func $ask (param i32 i32 i32)))

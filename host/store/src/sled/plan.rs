@@ -39,7 +39,7 @@ pub(super) struct Plan {
     pub(super) turns_to_remove: Vec<(TurnId, u32)>,
     /// The size of the records of the turn, with the one of this commit. If the commit ends the turn, with the logs.
     bytes: u64,
-    /// What no earlier commit counted for the principal of the turn: a record, entries of journals, logs.
+    /// The bytes that no earlier commit counted for the principal of the turn: of a record, of entries of journals, and of logs.
     pub(super) added: u64,
     /// The sizes of the logs of the turn's calls by their keys.
     logs: BTreeMap<Vec<u8>, u64>,
