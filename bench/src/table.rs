@@ -105,6 +105,14 @@ mod tests {
     }
 
     #[test]
+    fn page_has_a_place_for_each_table_of_durable_calls() {
+        let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();
+        for name in ["durable-journaling", "durable-waiting", "durable-resuming"] {
+            assert!(Table::new(name, &[], 0).placed(&page).is_some(), "{name}");
+        }
+    }
+
+    #[test]
     fn page_has_each_table_with_every_language() {
         let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();
         for name in ["languages", "authors"] {
