@@ -5,6 +5,7 @@ mod guests;
 mod host;
 mod journaling;
 mod resuming;
+mod server;
 mod waiting;
 
 use anyhow::Result;
@@ -33,12 +34,13 @@ const SHORT: Sizes = Sizes { rounds: 2, calls: 2, waiting: [20, 40], answers: 5,
 
 pub(crate) fn durable_calls() -> Result<()> {
     let sizes = if crate::is_short() { SHORT } else { FULL };
-    progress("Rust: building bench/guests");
-    let component = guests::build(guests::RUST)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
+    let server = runtime.block_on(server::serve())?;
+    progress("Rust: building bench/guests");
+    let component = guests::build(guests::RUST, server)?;
     runtime.block_on(async {
-        journaling::journaling(&component, sizes).await?;
-        waiting::waiting(&component, sizes).await
+        journaling::journaling(&component, server, sizes).await?;
+        waiting::waiting(&component, server, sizes).await
     })?;
-    resuming::resuming(&runtime, component, sizes)
+    resuming::resuming(&runtime, &component, server, sizes)
 }

@@ -1,6 +1,7 @@
 //! The plugin of this benchmark in each language. `toolgate build` builds it, as it does for authors, with the installed toolchains.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -17,11 +18,9 @@ pub(super) const RUST: Language = LANGUAGES[0];
 /// The plugin's name and its tool's.
 pub(super) const NAME: &str = "work";
 
-/// The components of the other languages import the store only if they ask for it.
-const MANIFEST: &str = "[wants.keyvalue]\nwhy = \"reads a key\"\n";
-
-/// Builds the component.
-pub(super) fn build((_, language, source): Language) -> Result<Vec<u8>> {
+/// Builds the component. In Rust, it sends requests to this server.
+pub(super) fn build((_, language, source): Language, server: SocketAddr) -> Result<Vec<u8>> {
+    let mut manifest = "[wants.keyvalue]\nwhy = \"reads a key\"\n".to_owned();
     let folder = tempfile::tempdir()?;
     toolgate(folder.path(), &["new", NAME, "--lang", language, "--durable"])?;
     let plugin = folder.path().join(NAME);
@@ -31,13 +30,14 @@ pub(super) fn build((_, language, source): Language) -> Result<Vec<u8>> {
     if language == RUST.1 {
         // With the versions of the example plugins, cargo needs no registry.
         fs::copy(repository().join("plugins/Cargo.lock"), plugin.join("Cargo.lock"))?;
-        let manifest = plugin.join("Cargo.toml");
-        let text = fs::read_to_string(&manifest)?;
+        let package = plugin.join("Cargo.toml");
+        let text = fs::read_to_string(&package)?;
         let features = "toolgate-sdk = { features = [\"http\", \"keyvalue\"], ";
-        fs::write(manifest, text.replace("toolgate-sdk = { ", features))?;
-    } else {
-        fs::write(plugin.join("toolgate-plugin.toml"), MANIFEST)?;
+        fs::write(package, text.replace("toolgate-sdk = { ", features))?;
+        let request = format!("url = \"http://{server}/\"\nmethods = [\"POST\"]\nwhy = \"sends requests\"\n");
+        manifest.push_str(&format!("\n[[wants.http]]\n{request}"));
     }
+    fs::write(plugin.join("toolgate-plugin.toml"), manifest)?;
     toolgate(folder.path(), &["build", NAME])?;
     Ok(fs::read(plugin.join("build").join(format!("{NAME}.wasm")))?)
 }

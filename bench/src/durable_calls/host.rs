@@ -7,8 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use dispatch::{Answer, CallRequest, TurnRequest, Until};
 use domain::{
-    CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Span, SuspensionId, Turn, principal::Role,
-    suspension::Decision,
+    CallId, ConversationId, Json, Outcome, Principal, PrincipalId, Span, Turn, principal::Role, suspension::Decision,
 };
 use toolgate::Host;
 use toolgate::config::Config;
@@ -25,11 +24,11 @@ pub(super) enum Kept {
 }
 
 /// A host that has loaded the component. It may send requests to this server.
-pub(super) async fn start(component: &[u8], kept: Kept, server: Option<SocketAddr>) -> Result<Host> {
-    let http = server.map_or_else(String::new, |address| {
-        format!("grants.http = [{{ url = \"http://{address}/\", methods = [\"POST\"], private = true }}]\n")
-    });
-    let text = format!("{}\n[plugin.{NAME}]\ncomponent = \"any\"\ngrants.keyvalue = true\n{http}", setting::QUOTA);
+pub(super) async fn start(component: &[u8], kept: Kept, server: SocketAddr) -> Result<Host> {
+    let grants = format!(
+        "grants.keyvalue = true\ngrants.http = [{{ url = \"http://{server}/\", methods = [\"POST\"], private = true }}]"
+    );
+    let text = format!("{}\n[plugin.{NAME}]\ncomponent = \"any\"\n{grants}\n", setting::QUOTA);
     let builder = Host::builder().config(Config::parse(&text, Path::new("bench.toml"))?);
     let builder = if kept == Kept::InMemory { builder.memory() } else { builder };
     let host = builder.open().await?;
@@ -70,12 +69,8 @@ pub(super) struct Answered {
 /// Answers the question of a call that waits, and waits for its end.
 pub(super) async fn answer(host: &Host, turn: &Turn) -> Result<Answered> {
     let (.., open) = turn.pending().next().context("the call waits for an answer")?;
-    answer_question(host, turn, open.id).await
-}
-
-async fn answer_question(host: &Host, turn: &Turn, suspension: SuspensionId) -> Result<Answered> {
     let answer = Answer {
-        suspension,
+        suspension: open.id,
         decision: Decision::from("answer"),
         data: Some(Json::unchecked("true")),
         arguments: None,

@@ -6,8 +6,6 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use dispatch::ports::{Commit, Log as _, RowChange};
 use domain::{CallIndex, TurnId};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
 
 use super::Sizes;
 use super::host::{Kept, call_to_its_end, start};
@@ -29,10 +27,9 @@ const KINDS: [Kind; 3] = [
     Kind { name: "HTTP requests (POST)", argument: "requests", times: 20, is_effect: true },
 ];
 
-pub(super) async fn journaling(component: &[u8], sizes: Sizes) -> Result<()> {
-    let server = serve().await?;
-    let memory = start(component, Kept::InMemory, Some(server)).await?;
-    let disk = start(component, Kept::OnDisk, Some(server)).await?;
+pub(super) async fn journaling(component: &[u8], server: SocketAddr, sizes: Sizes) -> Result<()> {
+    let memory = start(component, Kept::InMemory, server).await?;
+    let disk = start(component, Kept::OnDisk, server).await?;
     let folder = tempfile::tempdir()?;
     let floor = store::open(folder.path().join("store"), &store::StoreSettings::default())?;
     let columns = [
@@ -93,34 +90,4 @@ pub(super) async fn journaling(component: &[u8], sizes: Sizes) -> Result<()> {
         ]);
     }
     table.finish()
-}
-
-/// A server that answers every request. It ends with the runtime.
-async fn serve() -> Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(stream));
-        }
-    });
-    Ok(address)
-}
-
-async fn answer(stream: TcpStream) -> std::io::Result<()> {
-    let mut stream = BufReader::new(stream);
-    loop {
-        let (mut line, mut length) = (String::new(), 0);
-        while line != "\r\n" {
-            line.clear();
-            if stream.read_line(&mut line).await? == 0 {
-                return Ok(());
-            }
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap_or(0);
-            }
-        }
-        stream.read_exact(&mut vec![0; length]).await?;
-        stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await?;
-    }
 }

@@ -1,6 +1,8 @@
 //! The time to continue a call after an answer, with 10, 100 and 1,000 entries of its journal, in each language: from the answer on
 //! disk to the end of the call on disk. The host reads the journal, and a new instance repeats the code before the question.
 
+use std::net::SocketAddr;
+
 use anyhow::Result;
 use tokio::runtime::Runtime;
 
@@ -18,14 +20,14 @@ fn aim((_, language, _): Language) -> f64 {
     if matches!(language, "rust" | "c" | "go") { 5.0 } else { 10.0 }
 }
 
-pub(super) fn resuming(runtime: &Runtime, rust: Vec<u8>, sizes: Sizes) -> Result<()> {
+pub(super) fn resuming(runtime: &Runtime, rust: &[u8], server: SocketAddr, sizes: Sizes) -> Result<()> {
     let columns = ["language", "10 entries", "100 entries", "1,000 entries", "aim for 100 entries"];
     let mut table = Table::new("durable-resuming", &columns, 1);
     let languages = if sizes.all_languages { &LANGUAGES[..] } else { &[RUST] };
     for language in languages {
         progress(&format!("{}: continuing calls", language.0));
-        let component = if *language == RUST { rust.clone() } else { guests::build(*language)? };
-        let medians = runtime.block_on(medians(&component, sizes))?;
+        let component = if *language == RUST { rust.to_vec() } else { guests::build(*language, server)? };
+        let medians = runtime.block_on(medians(&component, server, sizes))?;
         let at_aim = if medians[1] < aim(*language) { "met" } else { "missed" };
         let [few, some, many] = medians.map(|median| format!("{median:.1} ms"));
         let aim = format!("under {:.0} ms, {at_aim}", aim(*language));
@@ -35,8 +37,8 @@ pub(super) fn resuming(runtime: &Runtime, rust: Vec<u8>, sizes: Sizes) -> Result
 }
 
 /// The median times in milliseconds, by the number of entries.
-async fn medians(component: &[u8], sizes: Sizes) -> Result<[f64; ENTRIES.len()]> {
-    let host = start(component, Kept::OnDisk, None).await?;
+async fn medians(component: &[u8], server: SocketAddr, sizes: Sizes) -> Result<[f64; ENTRIES.len()]> {
+    let host = start(component, Kept::OnDisk, server).await?;
     let mut medians = [0.0; ENTRIES.len()];
     for (median, entries) in medians.iter_mut().zip(ENTRIES) {
         let mut times = Samples::default();

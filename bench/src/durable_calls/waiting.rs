@@ -1,5 +1,6 @@
 //! Calls that wait in the middle of their code: the memory of the host, and the time of an answer, with few and with many.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -18,8 +19,8 @@ const TASKS: usize = 64;
 
 const ARGUMENTS: &str = r#"{"reads":1,"asks":true}"#;
 
-pub(super) async fn waiting(component: &[u8], sizes: Sizes) -> Result<()> {
-    let host = Arc::new(start(component, Kept::OnDisk, None).await?);
+pub(super) async fn waiting(component: &[u8], server: SocketAddr, sizes: Sizes) -> Result<()> {
+    let host = Arc::new(start(component, Kept::OnDisk, server).await?);
     let columns = [
         "calls that wait in the middle of their code",
         "memory of the host",
