@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use capabilities::http::doubtful_requests;
 use capabilities::{Stop, excerpt};
 use domain::{
     Digest, Json, Limits, Outcome, Span,
@@ -55,6 +56,10 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     }
     if !plugin.has_server {
         return refused(ending::fault("asked to run a plugin without `server`"));
+    }
+    let requests = |durable| doubtful_requests(durable, &job.grants.http);
+    if let Some(requests) = job.durable.as_ref().and_then(requests) {
+        return GuestEnd { ended: RunEnd::InDoubt(requests), spent: None, wrote: false };
     }
     let shared = &plugin.shared;
     let expected = plugin.peak.expected(limits.memory);

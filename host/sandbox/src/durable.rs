@@ -110,10 +110,9 @@ impl Replay {
         log: Log,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        let steps = u32::try_from(durable.steps.len()).unwrap_or(u32::MAX);
         let time = Arc::new(Moves { clock: Arc::clone(&clock), real: Arc::clone(&real), log: log.clone() });
         let recording = job.recording.clone();
-        let journal = recording.map(|recording| Journal::new(Arc::clone(&durable.journal), steps, recording, time));
+        let journal = recording.map(|recording| Journal::new(durable, recording, time));
         let replay = Self {
             steps: Arc::clone(&durable.steps),
             passed: 0,

@@ -82,7 +82,7 @@ fn component(body: &str) -> Vec<u8> {
 /// A job of a durable tool after these steps.
 fn continued(arguments: &str, steps: &[Step]) -> Job {
     Job {
-        durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: [].into() }),
+        durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: [].into(), decided: [].into() }),
         ..job("test", arguments)
     }
 }
