@@ -81,6 +81,7 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
         caller: PrincipalId::new("bench")?,
         rejection: Rejection::ContinueSiblings,
         context: None,
+        parent: None,
         calls: vec![Requested {
             id: CallId::new(&format!("f{n}"))?,
             tool: "echo".into(),

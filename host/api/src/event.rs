@@ -10,8 +10,7 @@ use domain::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::suspension::untrusted;
-use super::turn::{started, trusted};
+use super::turn::{started, trusted, untrusted};
 use crate::{
     Approval, Content, Decision, Delegation, Executor, Level, Outcome, Receipt, Rejection, Status, Suspension,
     TurnState, Verbatim, Via, Vote, rfc3339,

@@ -64,7 +64,10 @@ pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, Plugin
 pub use step::StepSummary;
 pub use suspension::{Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, Resolved, Suspension};
 pub use tool::{Hints, Retention, Tool, ToolList};
-pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
+pub use turn::{
+    Call, CallSummary, Content, ErrorCode, ErrorContent, Nested, Parent, Submit, SubmitCall, Turn, TurnPage,
+    TurnSummary,
+};
 pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{

@@ -7,9 +7,10 @@ use utoipa::ToSchema;
 
 use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
+use super::turn::untrusted;
 use crate::{
-    Decision, Delivery, Executor, Kind, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState, Verbatim, Via,
-    json, present, rfc3339,
+    Decision, Delivery, Executor, Kind, Parent, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState, Verbatim,
+    Via, json, present, rfc3339,
 };
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
@@ -79,6 +80,8 @@ pub struct Suspension {
     pub context: Option<Verbatim>,
     /// The principal that submitted the turn.
     pub caller: String,
+    /// The call of a plugin that submitted the turn in the name of the caller. Absent if the caller did.
+    pub parent: Option<Parent>,
     /// The allowed decisions.
     #[schema(value_type = Vec<String>)]
     pub allowed: Vec<Decision>,
@@ -187,7 +190,7 @@ pub struct Closed {
     /// The data of the decision.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub data: Option<Verbatim>,
-    /// False if the data comes from a client or an external system.
+    /// False if the data comes from a client, an external system or a nested turn.
     pub trusted: Option<bool>,
     /// The approved arguments, if the approver edited them. If they are absent from an approval, the arguments of the
     /// suspension were approved.
@@ -338,6 +341,7 @@ impl Suspension {
             defaults: asked.defaults.as_ref().map(Verbatim::from),
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
+            parent: turn.parent.as_deref().map(Parent::from),
             allowed: suspension.allowed().into_iter().map(Decision).collect(),
             signal: suspension.external().and_then(|wait| wait.signal.as_ref()).map(ToString::to_string),
             metadata: suspension.external().and_then(|wait| wait.metadata.as_ref()).map(Verbatim::from),
@@ -423,6 +427,7 @@ impl From<&SuspensionView> for Suspension {
             conversation: item.conversation.clone(),
             caller: item.caller.clone(),
             context: item.context.clone(),
+            parent: item.parent.clone(),
             rejection: domain::event::Rejection::default(),
             started_at: item.suspension.created_at,
             calls: Vec::new(),
@@ -453,11 +458,6 @@ impl Closed {
             via: answer.and_then(|answer| answer.link.as_ref()).map(Via::from),
         }
     }
-}
-
-/// False for the data of a client or an external system.
-pub(crate) fn untrusted(answer: &domain::suspension::Resolution) -> Option<bool> {
-    (answer.decision == domain::suspension::Decision::Result).then_some(false)
 }
 
 impl From<&domain::tool::Editable> for Editable {

@@ -61,6 +61,8 @@ pub struct Turn {
     pub rejection: Rejection,
     /// The context that the caller submitted.
     pub context: Option<Verbatim>,
+    /// The call that submitted it. Absent if its caller did.
+    pub parent: Option<Parent>,
     /// When it was submitted.
     pub started_at: String,
     /// When it ended.
@@ -172,8 +174,54 @@ pub struct Call {
     pub approvers: Vec<String>,
     /// The suspension that it waits for now.
     pub suspension: Option<String>,
+    /// The nested turns that a durable call has submitted, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<Nested>,
     /// The log of each of its runs, if the request asks for it.
     pub log: Option<Vec<RunLog>>,
+}
+
+/// The call that submitted a nested turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Parent {
+    /// The conversation of its turn.
+    pub conversation: String,
+    /// Its turn.
+    pub turn: String,
+    /// The call, by the caller's id.
+    pub call: String,
+    /// The plugin of its tool. It chose the tools and the arguments of the nested turn.
+    pub plugin: String,
+    /// Its tool.
+    pub tool: String,
+    /// How deep the turn is nested: 1 if a caller submitted the turn of this call.
+    pub depth: u32,
+}
+
+impl From<&domain::nested::Parent> for Parent {
+    fn from(parent: &domain::nested::Parent) -> Self {
+        Self {
+            conversation: parent.conversation.to_string(),
+            turn: parent.turn.to_string(),
+            call: parent.call.to_string(),
+            plugin: parent.plugin.to_string(),
+            tool: parent.tool.to_string(),
+            depth: parent.depth,
+        }
+    }
+}
+
+/// A nested turn of a durable call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Nested {
+    /// Its conversation: `~`, and the conversation that the caller chose.
+    pub conversation: String,
+    /// The turn. It may not exist yet, because it is submitted after the call waits for it.
+    pub turn: String,
+    /// The tools that it calls, in their order.
+    pub tools: Vec<String>,
+    /// Whether the call waits for it now.
+    pub open: bool,
 }
 
 /// Content for the model: a result, or an error that it can act on.
@@ -252,8 +300,23 @@ impl From<&domain::Call> for Call {
             approver: call.approver.as_ref().map(ToString::to_string),
             approvers: several(call.approvers().into_iter()),
             suspension: call.open().map(|open| open.id.to_string()),
+            nested: Vec::new(),
             log: None,
         }
+    }
+}
+
+impl Call {
+    fn of(call: &domain::Call, turn: &domain::Turn) -> Self {
+        let conversation = turn.conversation.of_nested().to_string();
+        let awaited = call.open().and_then(domain::Suspension::nested).map(|nested| nested.turn);
+        let nested = call.nested().map(|nested| Nested {
+            conversation: conversation.clone(),
+            turn: nested.turn.to_string(),
+            tools: nested.calls.iter().map(|call| call.tool.to_string()).collect(),
+            open: awaited == Some(nested.turn),
+        });
+        Self { nested: nested.collect(), ..call.into() }
     }
 }
 
@@ -274,6 +337,11 @@ pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) ->
         Some(domain::Outcome::Failed(_)) if outside() => Some(false),
         _ => None,
     }
+}
+
+/// False for the data of a client, an external system or a nested turn.
+pub(super) fn untrusted(answer: &domain::suspension::Resolution) -> Option<bool> {
+    (answer.decision == domain::suspension::Decision::Result).then_some(false)
 }
 
 impl From<&domain::Call> for CallSummary {
@@ -330,9 +398,10 @@ impl From<&domain::Turn> for Turn {
             running: turn.is_running(),
             rejection: (&turn.rejection).into(),
             context: turn.context.as_ref().map(Verbatim::from),
+            parent: turn.parent.as_deref().map(Parent::from),
             started_at: rfc3339(turn.started_at),
             ended_at: ended_at(turn),
-            calls: turn.calls.iter().map(Call::from).collect(),
+            calls: turn.calls.iter().map(|call| Call::of(call, turn)).collect(),
             pending: turn.pending().map(|(_, call, open)| Suspension::new(turn, call, open, None)).collect(),
             replayed: false,
             ephemeral: false,

@@ -192,6 +192,20 @@ impl Journal {
         Ok(stops)
     }
 
+    /// The recorded refusal of a request to call tools. `None`: no earlier run was refused here.
+    #[must_use]
+    pub fn calls_refused(&self, request: Digest) -> Option<Arc<str>> {
+        self.recorded_here(&refusal(request))
+    }
+
+    /// Records the refusal of a request to call tools. A later grant does not change it.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`]
+    pub fn refuse_calls(&self, request: Digest, why: &str) -> Result<(), JournalError> {
+        self.record(&refusal(request), why.into())
+    }
+
     /// Records the result of a call, to be written later.
     ///
     /// # Errors
@@ -317,6 +331,10 @@ impl Journal {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn refusal(request: Digest) -> HostCall {
+    HostCall::new("call-tools refused", "toolgate:plugin/durable.call-tools", &[request.as_bytes()])
 }
 
 impl State {

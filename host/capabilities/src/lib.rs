@@ -1,5 +1,5 @@
 //! The accesses that an operator can grant to a plugin: key-value data, HTTP requests, configuration values, folders,
-//! secrets.
+//! secrets, calls of other tools.
 //!
 //! Each capability is one folder. Its host functions work with a [`View`] of the call: the capability's own state, the
 //! resource table and the usage. They do not know the call itself. A folder implements [`request::GrantRequest`] for its
@@ -9,6 +9,7 @@
 
 pub mod blocking;
 mod call;
+pub mod calls;
 pub mod config;
 pub mod fair_share;
 pub mod filesystem;

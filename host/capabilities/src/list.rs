@@ -20,6 +20,8 @@ macro_rules! listed {
             folders: filesystem::RequestedFolder of Filesystem, linked by filesystem;
             /// Values that it can send and not read, by the name under which wasi:config gives it a placeholder.
             secrets: secrets::RequestedSecret of Config;
+            /// Other tools that its durable tools may call, by name, with `*` at the end for all that begin so.
+            calls: calls::RequestedTools of Calls, linked by calls;
         }
     };
 }

@@ -6,7 +6,10 @@ mod steps;
 pub(crate) use arguments::{approved, submitted};
 pub(crate) use steps::step;
 
-use api::{Call, Closed, Editable, EditableWord, LogLine, Need, Receipt, RunLog, Suspension, Turn, TurnState, You};
+use api::{
+    Call, Closed, Editable, EditableWord, LogLine, Need, Nested, Parent, Receipt, RunLog, Suspension, Turn, TurnState,
+    You,
+};
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
 use serde::Serialize;
 
@@ -63,6 +66,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         row(&mut card, "editable", &escape::json_line(&json(&item.editable)));
     }
     row(&mut card, "asked by", &format!("{}, call {}", escape::line(&item.caller), escape::line(&item.call)));
+    if let Some(parent) = &item.parent {
+        row(&mut card, "through", &through(parent));
+    }
     row(&mut card, "turn", &format!("{} of {}", escape::line(&item.turn), escape::line(&item.conversation)));
     row(&mut card, "digest", &escape::line(&item.digest));
     if is_open {
@@ -127,9 +133,11 @@ fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
     let role = match item.kind.0 {
         SuspensionKind::ClientExec => Role::Client,
         SuspensionKind::External => Role::Caller,
-        SuspensionKind::Approval | SuspensionKind::Elicitation | SuspensionKind::Timer | SuspensionKind::RateLimit => {
-            Role::Approver
-        }
+        SuspensionKind::Approval
+        | SuspensionKind::Elicitation
+        | SuspensionKind::Timer
+        | SuspensionKind::Children
+        | SuspensionKind::RateLimit => Role::Approver,
     }
     .as_str();
     match &item.you {
@@ -181,7 +189,7 @@ fn commands(item: &Suspension) -> Vec<String> {
             std::iter::once(format!("toolgate answer {id} 'RESULT AS JSON'")).chain(by_name).collect()
         }
         // Nobody answers.
-        SuspensionKind::Timer | SuspensionKind::RateLimit => Vec::new(),
+        SuspensionKind::Timer | SuspensionKind::Children | SuspensionKind::RateLimit => Vec::new(),
     }
 }
 
@@ -204,6 +212,9 @@ pub(crate) fn turn(turn: &Turn, terminal: &Terminal) -> String {
         escape::line(&turn.conversation),
         if turn.replayed { "  (submitted before; this is the recorded turn)" } else { "" },
     );
+    if let Some(parent) = &turn.parent {
+        row(&mut card, "through", &through(parent));
+    }
     for each in &turn.calls {
         card.push_str(&call(each, terminal));
     }
@@ -245,6 +256,9 @@ fn call(call: &Call, terminal: &Terminal) -> String {
     if let Some(content) = &call.content {
         card.push_str(&format!("   => {}\n", escape::json_line(&json(content))));
     }
+    for nested in &call.nested {
+        card.push_str(&branch(nested));
+    }
     if let Some(receipt) = &call.receipt {
         card.push_str(&format!("      {}\n", terminal.style(Style::Faint, &usage(receipt))));
     }
@@ -252,6 +266,21 @@ fn call(call: &Call, terminal: &Terminal) -> String {
         card.push_str(&log(run, terminal));
     }
     card
+}
+
+/// The tool that submitted a nested turn. It chose the tools and the arguments.
+fn through(parent: &Parent) -> String {
+    let Parent { conversation, turn, call, plugin, tool, .. } = parent;
+    let text = format!("{tool} of the plugin {plugin}, call {call} of {turn} in {conversation}");
+    escape::line(&text).into_owned()
+}
+
+/// A nested turn of a call, with the command that shows it.
+fn branch(nested: &Nested) -> String {
+    let Nested { conversation, turn, tools, open } = nested;
+    let state = if *open { "waits for" } else { "called" };
+    let text = format!("{state} {} in {turn}: toolgate show {turn} --conversation '{conversation}'", tools.join(", "));
+    format!("      └ {}\n", escape::line(&text))
 }
 
 /// The last lines of a run's log.

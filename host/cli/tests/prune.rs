@@ -45,7 +45,15 @@ fn ended_turns(folder: &Path, conversations: &[&str]) -> SledStore {
         let large = (*name == "large").then(|| Json::unchecked(format!("{:?}", "x".repeat(100_000))));
         let (rejection, context) = (Rejection::default(), large);
         let row = EndedTurn { turn, conversation: conversation.clone(), caller: caller.clone(), tools: vec![], at };
-        let started = Event::TurnStarted { turn, conversation: conversation.clone(), caller, rejection, context, at };
+        let started = Event::TurnStarted {
+            turn,
+            conversation: conversation.clone(),
+            caller,
+            rejection,
+            context,
+            parent: None,
+            at,
+        };
         let all = vec![started, Event::TurnSettled { end: TurnEnd::Settled, at }];
         let commit = Commit::turn(turn, conversation, 0, all).with([RowChange::Ended(row, TurnEnd::Settled)]);
         runtime.block_on(store.append(&commit)).unwrap();

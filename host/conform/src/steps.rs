@@ -19,6 +19,7 @@ pub(crate) fn ended<'a>(
     let mut given = || answers.next().map(|answer| answer.as_str().map_or_else(|| answer.to_string(), str::to_owned));
     let in_time = began + Span::from_secs(1);
     let (ended_at, end) = match &request.wait {
+        StepWait::Calls(calls) => (in_time, given().map(|text| returned(&text, calls.len()).map(StepEnd::Returned))),
         StepWait::Time(at) | StepWait::RateLimit(at) => (began.max(*at), Some(Ok(StepEnd::Elapsed))),
         StepWait::Approval { subject, editable, .. } => {
             (in_time, given().map(|text| decided(&text, subject, editable)))
@@ -71,6 +72,15 @@ fn answered(text: &str, question: &Question) -> Result<Json, String> {
         }
         Reply::Data(data) => fitting(&data),
         Reply::Approved { .. } | Reply::Denied { .. } => Ok(Json::unchecked("null")),
+    }
+}
+
+/// The results of calls of other tools: an array with one for each.
+fn returned(text: &str, calls: usize) -> Result<Json, String> {
+    let results = read(text)?;
+    match results.value().map_err(|error| error.to_string())?.as_ref() {
+        domain::json::Value::Array(items) if items.len() == calls => Ok(results.clone()),
+        _ => Err(format!("expected an array with the results of {calls} calls")),
     }
 }
 

@@ -191,6 +191,7 @@ mod tests {
             caller: "ann".parse().unwrap(),
             rejection: Rejection::default(),
             context: None,
+            parent: None,
             started_at: Timestamp::from_millis(0),
             calls: Vec::new(),
             state: TurnState::Open,

@@ -12,6 +12,7 @@ use crate::handle::{Handle, Readers};
 use crate::inbox::Inbox;
 use crate::index::IndexChanges;
 use crate::journal::JournalRuns;
+use crate::nested::{self, NestedTurns};
 use crate::outbox::Webhooks;
 use crate::parts::Parts;
 use crate::pipeline::Pipeline;
@@ -30,7 +31,7 @@ use crate::turns::Turns;
 /// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
 pub struct Dispatcher {
     handle: Handle,
-    watching: [JoinHandle<()>; 4],
+    watching: [JoinHandle<()>; 5],
 }
 
 impl Dispatcher {
@@ -58,6 +59,8 @@ impl Dispatcher {
         let (webhooks, logs) = (Arc::new(Webhooks(subscribers)), Arc::new(RunLogs::new(logs, clock.clone())));
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
         let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
+        let (nested, nestings) = NestedTurns::new();
+        let nested = Arc::new(nested);
         // The deliveries follow from the rows that the indexes contribute.
         let contributors: Vec<Arc<dyn Contributor>> =
             vec![Arc::new(IndexChanges), Arc::new(JournalRuns), webhooks.clone(), logs.clone()];
@@ -69,6 +72,7 @@ impl Dispatcher {
             feeds.clone(),
             timers.clone(),
             logs.clone(),
+            nested.clone(),
             Arc::<Turns>::clone(&turns),
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
@@ -89,17 +93,19 @@ impl Dispatcher {
         });
         let (presence, clock) = (Arc::new(Presence::new(store.clone())), shared.clock.clone());
         let (indexes, open_since) = (store.clone(), clock.now());
-        let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), open_since };
+        let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), nested, open_since };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
         let retention = TurnRemover::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
         let readers = readers(&store, (standings, inbox), &retention);
+        let handle = Handle::new(pipeline, presence, readers);
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
             tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again)),
             tokio::spawn(retention.watch(clock, store, shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
+            tokio::spawn(nested::watch(handle.clone(), nestings)),
         ];
-        Self { handle: Handle::new(pipeline, presence, readers), watching }
+        Self { handle, watching }
     }
 
     #[must_use]

@@ -12,6 +12,10 @@ use crate::quota::Busy;
 pub enum Forbidden {
     #[error("only a principal with the role caller submits turns")]
     Submit,
+    #[error(
+        "a conversation whose name begins with `~` has the nested turns of another one, and only the host submits to it"
+    )]
+    Nested,
     #[error("only a principal with the role client attaches as one")]
     Attach,
     #[error("only a principal with the role admin may do this")]
@@ -28,7 +32,7 @@ impl Forbidden {
             Self::Submit => Some(Role::Caller),
             Self::Attach => Some(Role::Client),
             Self::Admin => Some(Role::Admin),
-            Self::Revoke => None,
+            Self::Nested | Self::Revoke => None,
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::alarm::MAX_SLEEP;
 use crate::error::Error;
+use crate::nested::NestedTurns;
 use crate::pipeline::Pipeline;
 use crate::ports::{Indexes, StoreFault};
 use crate::presence::Presence;
@@ -34,6 +35,7 @@ pub(crate) struct Expiry {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) indexes: Arc<dyn Indexes>,
     pub(crate) presence: Arc<Presence>,
+    pub(crate) nested: Arc<NestedTurns>,
     /// Since when clients could attach to this host.
     pub(crate) open_since: Timestamp,
 }
@@ -83,7 +85,10 @@ impl Expiry {
             let counted = futures::stream::iter(page).map(|(id, _)| async move {
                 let entered = pipeline.turns.enter(id);
                 match entered.loaded(pipeline.log.as_ref()).await {
-                    Ok(slot) => slot.turn.iter().for_each(|(turn, _)| pipeline.tracker.found(turn)),
+                    Ok(slot) => slot.turn.iter().for_each(|(turn, _)| {
+                        pipeline.tracker.found(turn);
+                        self.nested.found(turn);
+                    }),
                     Err(error) => tracing::error!(turn = %id, %error, "a turn could not be counted"),
                 }
             });

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use turns::Within;
 
 use domain::{
-    ConversationId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
+    ConversationId, Json, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
 };
 use futures::TryFutureExt;
 use tokio::sync::watch;
@@ -192,6 +192,24 @@ impl Handle {
         })
         .await?;
         self.turn(by, conversation, id).await
+    }
+
+    /// Continues the call that waits for a nested turn, with its results.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub(crate) async fn return_nested(&self, parent: TurnId, turn: TurnId, results: Json) -> Result<bool, Error> {
+        let pipeline = self.inner.pipeline.clone();
+        run_uncancelled("return the results of a nested turn", async move {
+            let entered = pipeline.turns.enter(parent);
+            pipeline.step(&entered, |_, _| Some(Input::Returned { turn, results: results.clone() })).await
+        })
+        .await
+    }
+
+    /// Waits for this time of the host's clock.
+    pub(crate) async fn sleep(&self, span: Span) {
+        self.inner.shared.clock.sleep(span).await;
     }
 
     async fn visible(&self, by: &Principal, conversation: &ConversationId, turn: Loaded<Turn>) -> Result<Turn, Error> {

@@ -28,6 +28,7 @@ mod idempotency;
 mod inbox;
 mod index;
 mod journal;
+mod nested;
 mod outbox;
 mod parts;
 mod pending;

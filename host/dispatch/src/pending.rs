@@ -52,6 +52,7 @@ impl Pending {
             turn: turn.id,
             caller: turn.caller.clone(),
             context: turn.context.clone(),
+            parent: turn.parent.clone(),
             index,
             call: call.clone(),
             // The next answer ends the authority of revoked principals. Until then it is not shown.

@@ -10,6 +10,7 @@ use domain::{
     Call, ConversationId, Json, Outcome, PrincipalId, ToolName, Turn, Violation,
     call::{Pinned, Plan},
     gate::{Rule, Verdict},
+    nested::Parent,
     outcome::{Failure, FailureCode},
     suspension::{Asked, PromptBy},
     tool::{Approval, ToolOptions},
@@ -25,12 +26,15 @@ pub(crate) struct CallScope {
     pub(crate) caller: PrincipalId,
     pub(crate) conversation: ConversationId,
     pub(crate) context: Option<Json>,
+    /// The call that submits the turn, if it is nested.
+    pub(crate) parent: Option<Box<Parent>>,
 }
 
 impl CallScope {
     pub(crate) fn of(turn: &Turn) -> Self {
-        let Turn { caller, conversation, context, .. } = turn;
-        Self { caller: caller.clone(), conversation: conversation.clone(), context: context.clone() }
+        let Turn { caller, conversation, context, parent, .. } = turn;
+        let (caller, conversation) = (caller.clone(), conversation.clone());
+        Self { caller, conversation, context: context.clone(), parent: parent.clone() }
     }
 
     /// The question about a call, for the policy.
@@ -38,7 +42,8 @@ impl CallScope {
         Question {
             known: known.clone(),
             caller: self.caller.clone(),
-            conversation: self.conversation.clone(),
+            conversation: self.conversation.of_caller(),
+            via: self.parent.clone(),
             context: self.context.clone(),
             arguments: arguments.clone(),
             step: None,

@@ -6,6 +6,7 @@ use domain::{
     Call, CallId, CallIndex, ConversationId, Digest, Json, Outcome, PrincipalId, Suspension, SuspensionId, Turn,
     TurnId,
     event::Rejection,
+    nested::Parent,
     outcome::{FailureCode, OutcomeKind},
     standing::StandingTerms,
     suspension::{Closed, Decision},
@@ -119,6 +120,8 @@ pub struct SuspensionView {
     pub caller: PrincipalId,
     /// The context of the turn.
     pub context: Option<Json>,
+    /// The call that submitted the turn, if it is nested.
+    pub parent: Option<Box<Parent>>,
     /// The position of its call.
     pub index: CallIndex,
     pub call: Call,

@@ -29,6 +29,7 @@ impl Principal {
             SuspensionKind::External if self.link.is_some() || self.roles.has(Role::Admin) => Ok(()),
             SuspensionKind::External if self.id == *caller && self.roles.has(Role::Caller) => Ok(()),
             SuspensionKind::External => Err(NotAllowed::NotCaller),
+            SuspensionKind::Children => Err(NotAllowed::Children),
             SuspensionKind::Timer | SuspensionKind::RateLimit => Err(NotAllowed::Timer),
         }
     }
@@ -58,7 +59,7 @@ impl Suspension {
         let mut needs: Vec<u16> = (0..).zip(self.needs()).filter_map(is_named).collect();
         let is_enough = match &self.body {
             SuspensionBody::ClientExec(_) | SuspensionBody::External(_) => true,
-            SuspensionBody::Timer | SuspensionBody::RateLimit => false,
+            SuspensionBody::Nested(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => false,
             // One principal answers a question, and must meet all needs.
             SuspensionBody::Elicitation(_) => needs.len() == self.needs().len(),
             // An approval needs all, and each approver meets some.

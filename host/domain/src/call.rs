@@ -8,6 +8,7 @@ use crate::{
     SuspensionId, Timestamp,
     approvers::Need,
     link::SentLink,
+    nested::{self, NestedTurn},
     outcome::Status,
     step::{Step, StepEnd},
     suspension::{Asked, Closed, Decision},
@@ -272,9 +273,20 @@ impl Call {
         self.attempts.saturating_add(u32::try_from(self.steps().count()).unwrap_or(u32::MAX))
     }
 
-    /// Whether an external system sent it a result.
+    /// Whether an external system sent it a result, directly or to a call of its nested turns.
     pub(crate) fn has_received(&self) -> bool {
-        self.steps().any(|step| matches!(step.end, StepEnd::Received(_)))
+        self.steps().any(|step| match step.end {
+            StepEnd::Received(_) => true,
+            StepEnd::Returned(results) => !nested::is_trusted(&results),
+            StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Denied(_) | StepEnd::Expired | StepEnd::Elapsed => {
+                false
+            }
+        })
+    }
+
+    /// The nested turns that it has asked for, oldest first.
+    pub fn nested(&self) -> impl Iterator<Item = &NestedTurn> {
+        self.suspensions.iter().filter_map(|(suspension, _)| suspension.nested())
     }
 
     #[must_use]

@@ -4,7 +4,10 @@ mod call;
 
 pub use call::CallEvent;
 
-use crate::{CallIndex, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Timestamp, ToolName, TurnId};
+use crate::{
+    CallIndex, ConversationId, Digest, Json, OwnerId, PluginName, PrincipalId, Timestamp, ToolName, TurnId,
+    nested::Parent,
+};
 
 crate::names! {
     /// The effect of a denial on the other calls of the turn.
@@ -42,6 +45,8 @@ pub enum Event {
         rejection: Rejection,
         /// The caller's context for tools and people: a JSON object.
         context: Option<Json>,
+        /// The call that submitted it. `None`: a caller did.
+        parent: Option<Box<Parent>>,
         at: Timestamp,
     },
     /// Something happened to one of its calls.

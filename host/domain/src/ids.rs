@@ -95,7 +95,7 @@ minted!(
 );
 
 macro_rules! chosen {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal, $expected:literal, $allowed:expr) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal, $expected:literal, $allowed:expr $(, after $mark:literal)?) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
@@ -107,7 +107,8 @@ macro_rules! chosen {
             /// [`InvalidId`] if the text is empty, is too long, or contains a character that is not allowed.
             pub fn new(text: &str) -> Result<Self, InvalidId> {
                 let allowed: fn(u8) -> bool = $allowed;
-                if text.is_empty() || text.len() > $max || !text.bytes().all(allowed) {
+                let chosen = text$(.strip_prefix($mark).unwrap_or(text))?;
+                if chosen.is_empty() || chosen.len() > $max || !chosen.bytes().all(allowed) {
                     return Err(InvalidId::of($kind, $expected, text));
                 }
                 Ok(Self(text.into()))
@@ -142,10 +143,31 @@ macro_rules! chosen {
 }
 
 chosen!(
-    /// A conversation. Its caller chooses the id.
+    /// A conversation. Its caller chooses the id. An id that begins with `~` is of the nested turns of a conversation: the
+    /// rest is its id, and no caller submits to it.
     ConversationId, "conversation id", 128, "1 to 128 of the characters A-Z a-z 0-9 _ . : -",
-    |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-')
+    |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-'), after "~"
 );
+
+impl ConversationId {
+    /// The conversation of the nested turns of this one, and of all turns that are nested in those.
+    #[must_use]
+    pub fn of_nested(&self) -> Self {
+        if self.is_of_nested() { self.clone() } else { Self(format!("~{self}").into()) }
+    }
+
+    /// The conversation of the caller: this one, or the one whose nested turns this one has.
+    #[must_use]
+    pub fn of_caller(&self) -> Self {
+        Self(self.0.strip_prefix('~').unwrap_or(&self.0).into())
+    }
+
+    /// Whether only the host submits to it.
+    #[must_use]
+    pub fn is_of_nested(&self) -> bool {
+        self.0.starts_with('~')
+    }
+}
 chosen!(
     /// A call. Its caller chooses the id, which is unique in its conversation. Models generate such ids. Providers use
     /// `toolu_…` and `call_…`.
@@ -202,9 +224,19 @@ mod tests {
     }
 
     #[test]
+    fn nested_turns_of_a_conversation_have_one_conversation() {
+        let longest = ConversationId::new(&"x".repeat(128)).unwrap();
+        let nested = longest.of_nested();
+        assert!(nested.is_of_nested() && !longest.is_of_nested());
+        assert_eq!((nested.of_nested(), nested.of_caller()), (nested.clone(), longest));
+        assert_eq!(ConversationId::new(nested.as_str()), Ok(nested), "it is read again");
+        assert!(CallId::new("~a").is_err());
+    }
+
+    #[test]
     fn chosen_ids_refuse_what_could_escape_a_path_or_a_line() {
         assert!(ConversationId::new("support:42.a-b_c").is_ok());
-        for wrong in ["", "a b", "a/b", "a\nb", "ü", &"x".repeat(129)] {
+        for wrong in ["", "a b", "a/b", "a\nb", "ü", "~", "a~", "~~a", &"x".repeat(129)] {
             assert!(ConversationId::new(wrong).is_err(), "{wrong}");
             assert!(CallId::new(wrong).is_err(), "{wrong}");
         }

@@ -32,6 +32,7 @@ pub mod json;
 mod limits;
 pub mod link;
 mod load_rule;
+pub mod nested;
 pub mod outcome;
 pub mod principal;
 pub mod rate;

@@ -80,6 +80,10 @@ pub enum NotAllowed {
     OthersAnswer,
     #[error("the call waits for a time, and nobody can end that wait; cancel its turn to stop it")]
     Timer,
+    #[error(
+        "the call waits for the calls of a nested turn, and nobody can end that wait; answer or cancel those calls"
+    )]
+    Children,
     #[error("the policy denies the call with these arguments")]
     PolicyDenies,
     /// The policy cannot be asked about the call, for this reason.
@@ -113,6 +117,7 @@ impl NotAllowed {
             | Self::Delegated(_)
             | Self::OthersAnswer
             | Self::Timer
+            | Self::Children
             | Self::PolicyDenies
             | Self::PolicyUnknown(_)
             | Self::EditNeedsOthers

@@ -9,6 +9,7 @@ use crate::{
     Digest, Json, Outcome, SignalName, Span, Suspension, Timestamp,
     approvers::Need,
     journal::Entry,
+    nested::NestedCall,
     outcome::{Failure, FailureCode},
     suspension::{Closed, ClosedAs, Decision, SuspensionBody},
     tool::{Editable, Risk},
@@ -96,6 +97,8 @@ pub enum StepWait {
     Approval { question: Question, subject: Json, editable: Editable },
     /// An external system sends a result that fits the question's schema.
     External { question: Question, signal: Option<SignalName>, metadata: Option<Json> },
+    /// These calls of other tools end.
+    Calls(Arc<[NestedCall]>),
     /// This time comes.
     Time(Timestamp),
     /// This time comes. A server asked to send its request again after it.
@@ -116,14 +119,15 @@ crate::names! {
 }
 
 impl StepWait {
-    /// The kind of the step, if the policy decides about it. It does not decide about a wait for a time.
+    /// The kind of the step, if the policy decides about it. It decides about each call of a nested turn instead,
+    /// and not about a wait for a time.
     #[must_use]
     pub const fn kind(&self) -> Option<StepKind> {
         match self {
             Self::Answer(_) => Some(StepKind::Ask),
             Self::Approval { .. } => Some(StepKind::Approve),
             Self::External { .. } => Some(StepKind::AwaitExternal),
-            Self::Time(_) | Self::RateLimit(_) => None,
+            Self::Calls(_) | Self::Time(_) | Self::RateLimit(_) => None,
         }
     }
 
@@ -134,6 +138,7 @@ impl StepWait {
             Self::Answer(question) => of(question),
             Self::Approval { question, subject, .. } => of(question) + subject.size(),
             Self::External { question, metadata, .. } => of(question) + metadata.as_ref().map_or(0, Json::size),
+            Self::Calls(calls) => calls.iter().map(NestedCall::size).sum(),
             Self::Time(_) | Self::RateLimit(_) => 0,
         }
     }
@@ -176,6 +181,8 @@ pub enum StepEnd {
     Approved(Json),
     /// The result of an external system.
     Received(Json),
+    /// The results of calls of other tools: a JSON array.
+    Returned(Json),
     /// Somebody or the policy denied it, with this comment.
     Denied(Option<String>),
     /// Nobody decided in time.
@@ -205,6 +212,7 @@ impl StepEnd {
             (Decision::Result, SuspensionBody::External(_)) => {
                 Some(Self::Received(resolution.data.clone().unwrap_or_else(|| Json::unchecked("null"))))
             }
+            (Decision::Result, SuspensionBody::Nested(_)) => resolution.data.clone().map(Self::Returned),
             (Decision::Answer(_) | Decision::Result | Decision::Error, _) => None,
         }
     }

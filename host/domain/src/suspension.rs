@@ -15,6 +15,7 @@ pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, Suspensi
 use crate::{
     Digest, Json, PrincipalId, Receipt, SignalName, SuspensionId, Timestamp,
     approvers::{Delegation, Need, Vote},
+    nested::NestedTurn,
     tool::{Editable, OnExpiry},
 };
 
@@ -55,6 +56,8 @@ pub enum SuspensionBody {
     ClientExec(ClientExec),
     /// An external system sends a result. Nobody is asked.
     External(ExternalWait),
+    /// The calls of a nested turn end. Nobody is asked.
+    Nested(NestedTurn),
     /// The expiry is the end of the wait. Nobody is asked.
     Timer,
     /// A server asked to send a request later. The expiry is the end of the wait. Nobody is asked.
@@ -71,6 +74,7 @@ crate::names! {
         Timer = "timer",
         External = "external",
         RateLimit = "rate_limit",
+        Children = "children",
     }
 }
 
@@ -85,6 +89,7 @@ impl SuspensionKind {
             Self::Timer => "sleep",
             Self::External => "external wait",
             Self::RateLimit => "rate limit",
+            Self::Children => "nested turn",
         }
     }
 
@@ -93,21 +98,24 @@ impl SuspensionKind {
     pub const fn is_asked(self) -> bool {
         match self {
             Self::Approval | Self::Elicitation | Self::ClientExec => true,
-            Self::Timer | Self::External | Self::RateLimit => false,
+            Self::Timer | Self::External | Self::RateLimit | Self::Children => false,
         }
     }
 
     /// Whether somebody can end the wait.
     #[must_use]
     pub const fn is_answered(self) -> bool {
-        !self.is_ended_by_time()
+        match self {
+            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External => true,
+            Self::Timer | Self::RateLimit | Self::Children => false,
+        }
     }
 
     /// Whether the expiry is what the call waits for.
     #[must_use]
     pub const fn is_ended_by_time(self) -> bool {
         match self {
-            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External => false,
+            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External | Self::Children => false,
             Self::Timer | Self::RateLimit => true,
         }
     }
@@ -157,6 +165,7 @@ impl Suspension {
             SuspensionBody::Elicitation(_) => SuspensionKind::Elicitation,
             SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
             SuspensionBody::External(_) => SuspensionKind::External,
+            SuspensionBody::Nested(_) => SuspensionKind::Children,
             SuspensionBody::Timer => SuspensionKind::Timer,
             SuspensionBody::RateLimit => SuspensionKind::RateLimit,
         }
@@ -170,6 +179,7 @@ impl Suspension {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => None,
         }
@@ -183,6 +193,21 @@ impl Suspension {
             SuspensionBody::Approval(_)
             | SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
+        }
+    }
+
+    /// The nested turn that the call waits for, if it waits for one.
+    #[must_use]
+    pub const fn nested(&self) -> Option<&NestedTurn> {
+        match &self.body {
+            SuspensionBody::Nested(nested) => Some(nested),
+            SuspensionBody::Approval(_)
+            | SuspensionBody::Elicitation(_)
+            | SuspensionBody::ClientExec(_)
+            | SuspensionBody::External(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => None,
         }
@@ -194,6 +219,7 @@ impl Suspension {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => None,
         }
@@ -218,7 +244,10 @@ impl Suspension {
             SuspensionBody::Approval(approval) => Some(&approval.asked),
             SuspensionBody::Elicitation(question) => Some(&question.asked),
             SuspensionBody::External(wait) => Some(&wait.about),
-            SuspensionBody::ClientExec(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => None,
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
         }
     }
 
@@ -226,7 +255,10 @@ impl Suspension {
     #[must_use]
     pub const fn data_schema(&self) -> Option<&Json> {
         match &self.body {
-            SuspensionBody::Approval(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => None,
+            SuspensionBody::Approval(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
             SuspensionBody::Elicitation(question) => question.data_schema.as_ref(),
             SuspensionBody::ClientExec(work) => work.result_schema.as_ref(),
             SuspensionBody::External(wait) => wait.result_schema.as_ref(),
@@ -251,6 +283,7 @@ impl Suspension {
             SuspensionBody::Elicitation(question) => question.default.clone().map_or(OnExpiry::Error, OnExpiry::Answer),
             SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => OnExpiry::Error,
         }
@@ -286,7 +319,7 @@ impl Suspension {
             SuspensionBody::Approval(_) => vec![Decision::Approve, Decision::Deny],
             SuspensionBody::ClientExec(_) => vec![Decision::Result, Decision::Error],
             SuspensionBody::External(_) => vec![Decision::Result],
-            SuspensionBody::Timer | SuspensionBody::RateLimit => Vec::new(),
+            SuspensionBody::Nested(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => Vec::new(),
             SuspensionBody::Elicitation(Elicitation { choices: None, .. }) => vec![Decision::Answer(ANSWER.into())],
             SuspensionBody::Elicitation(Elicitation { choices: Some(choices), .. }) => {
                 choices.iter().map(|choice| Decision::Answer(choice.as_str().into())).collect()
@@ -325,7 +358,8 @@ impl Suspension {
         let prompt = self.asked().and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
         let subject = self.step.as_ref().and_then(|step| step.subject.as_ref()).map_or(0, Json::size);
         let metadata = self.external().and_then(|wait| wait.metadata.as_ref()).map_or(0, Json::size);
-        prompt + subject + metadata + self.data_schema().map_or(0, Json::size)
+        let nested = self.nested().map_or(0, NestedTurn::size);
+        prompt + subject + metadata + nested + self.data_schema().map_or(0, Json::size)
     }
 }
 
@@ -348,6 +382,7 @@ impl Suspension {
             SuspensionBody::Elicitation(question) => question.escalated_at,
             SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => None,
         }
@@ -359,6 +394,7 @@ impl Suspension {
             SuspensionBody::Elicitation(question) => question.escalated_at = Some(at),
             SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => {}
         }
@@ -387,6 +423,7 @@ impl Suspension {
             SuspensionBody::Approval(_)
             | SuspensionBody::Elicitation(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => None,
         }

@@ -19,6 +19,7 @@ use crate::{
     call::CallState,
     effect::{Due, Effect},
     event::{CallEvent, Rejection, TurnEnd},
+    nested::Parent,
     suspension::{ApprovalRequest, Closed, ClosedAs, SuspensionBody},
 };
 
@@ -55,6 +56,8 @@ pub struct Turn {
     pub rejection: Rejection,
     /// The context that the caller passed: a JSON object.
     pub context: Option<Json>,
+    /// The call that submitted it. `None`: a caller did.
+    pub parent: Option<Box<Parent>>,
     pub started_at: Timestamp,
     /// In the order in which the model asked for them.
     pub calls: Vec<Call>,
@@ -73,13 +76,16 @@ impl Turn {
     }
 
     fn from_start(event: &Event) -> Option<Self> {
-        let Event::TurnStarted { turn, conversation, caller, rejection, context, at } = event else { return None };
+        let Event::TurnStarted { turn, conversation, caller, rejection, context, parent, at } = event else {
+            return None;
+        };
         Some(Self {
             id: *turn,
             conversation: conversation.clone(),
             caller: caller.clone(),
             rejection: *rejection,
             context: context.clone(),
+            parent: parent.clone(),
             started_at: *at,
             calls: Vec::new(),
             state: TurnState::Open,

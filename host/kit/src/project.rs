@@ -234,8 +234,11 @@ fn requested(folder: &Path) -> Result<BTreeSet<String>, Failed> {
     }
     let manifest = toml(&file)?;
     let requested = manifest.get("wants").and_then(|wants| wants.as_table()).into_iter().flat_map(|wants| wants.keys());
-    // A plugin reads the placeholders of its secrets from wasi:config.
-    Ok(requested.map(|key| if key == "secrets" { "config".to_owned() } else { key.clone() }).collect())
+    // A plugin reads the placeholders of its secrets from wasi:config, and calls tools with the interface of durable tools.
+    Ok(requested
+        .filter(|key| *key != "calls")
+        .map(|key| if key == "secrets" { "config".to_owned() } else { key.clone() })
+        .collect())
 }
 
 #[cfg(test)]

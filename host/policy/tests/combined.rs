@@ -68,6 +68,7 @@ fn call(words: &str) -> Question {
         known: Arc::new(live("pay", words)),
         caller: "agent".parse().unwrap(),
         conversation: conversation("talk"),
+        via: None,
         context: None,
         arguments: Json::unchecked("{}"),
         step: None,

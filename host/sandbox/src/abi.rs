@@ -41,7 +41,7 @@ pub(crate) static PLUGIN: Package = Package {
     interfaces: &[
         ("host", &["progress", "log", STOP_REQUESTED]),
         ("tool-types", &[]),
-        (DURABLE, &["ask", "approve", "await-external", "sleep"]),
+        (DURABLE, &["ask", "approve", "await-external", "call-tools", "sleep"]),
     ],
 };
 

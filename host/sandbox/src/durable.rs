@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capabilities::journal::{Journal, JournalError, Recording, RunTime};
+use capabilities::journal::{Journal, JournalError, RunTime};
+use capabilities::{Grants, calls};
 use domain::step::{MAX_STEPS, Step, StepEnd, StepRequest, StepWait};
 use domain::{Digest, Json, Timestamp};
 
@@ -21,7 +22,7 @@ use self::question::Asked;
 pub(crate) use self::question::{Kind, redacted};
 pub(crate) use self::timers::Timers;
 use crate::clock::GuestClock;
-use crate::job::Durable;
+use crate::job::{Durable, Job};
 use crate::report::{Log, Sink};
 
 /// The reason why a run ended without a result of the guest.
@@ -48,7 +49,7 @@ pub(crate) enum Unanswered {
     Denied(Option<String>),
     Expired,
     Cancelled,
-    NotGranted(&'static str),
+    NotGranted(String),
 }
 
 /// The message for a tool that waits and may not.
@@ -87,6 +88,7 @@ pub(crate) struct Replay {
     passed: usize,
     /// Without it, no later run repeats this one.
     journal: Option<Journal>,
+    grants: Arc<Grants>,
     clock: Arc<VirtualClock>,
     real: Arc<dyn GuestClock>,
     log: Log,
@@ -102,7 +104,7 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) fn new(
         durable: &Durable,
-        recording: Option<Recording>,
+        job: &Job,
         clock: Arc<VirtualClock>,
         real: Arc<dyn GuestClock>,
         log: Log,
@@ -110,11 +112,13 @@ impl Replay {
     ) -> Self {
         let steps = u32::try_from(durable.steps.len()).unwrap_or(u32::MAX);
         let time = Arc::new(Moves { clock: Arc::clone(&clock), real: Arc::clone(&real), log: log.clone() });
+        let recording = job.recording.clone();
         let journal = recording.map(|recording| Journal::new(Arc::clone(&durable.journal), steps, recording, time));
         let replay = Self {
             steps: Arc::clone(&durable.steps),
             passed: 0,
             journal,
+            grants: Arc::clone(&job.grants),
             clock,
             real,
             log,
@@ -152,25 +156,52 @@ impl Replay {
         Ok(self.is_stopping)
     }
 
-    /// Waits for a person or an external system, and returns the answer.
+    /// Waits for a person, an external system or other tools, and returns the answer.
     ///
     /// # Errors
     /// [`Interrupted`]
     pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> Result<Result<Json, Unanswered>, Interrupted> {
         let asked = Asked::read(kind, question);
+        if let Some(why) = self.refusal(&asked)? {
+            return Ok(Err(Unanswered::NotGranted(why)));
+        }
         let Some(end) = self.pass(asked.digest, |_| asked.wait.map_err(Interrupted::Refused))? else {
             return Ok(Err(Unanswered::Cancelled));
         };
         Ok(match (kind, end) {
             (Kind::Answer, StepEnd::Answered(json))
             | (Kind::Approval, StepEnd::Approved(json))
-            | (Kind::External, StepEnd::Received(json)) => Ok(json),
+            | (Kind::External, StepEnd::Received(json))
+            | (Kind::Calls, StepEnd::Returned(json)) => Ok(json),
             (_, StepEnd::Denied(comment)) => Err(Unanswered::Denied(comment)),
             (_, StepEnd::Expired) => Err(Unanswered::Expired),
-            (_, StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Received(_) | StepEnd::Elapsed) => {
+            (
+                _,
+                StepEnd::Answered(_)
+                | StepEnd::Approved(_)
+                | StepEnd::Received(_)
+                | StepEnd::Returned(_)
+                | StepEnd::Elapsed,
+            ) => {
                 return Err(self.diverged("it asks a person at", self.passed));
             }
         })
+    }
+
+    /// Why the guest may not call these tools. A run that repeats an earlier one gets the same answer as that one.
+    fn refusal(&mut self, asked: &Asked) -> Result<Option<String>, Interrupted> {
+        if let Some(why) = self.journal.as_ref().and_then(|journal| journal.calls_refused(asked.digest)) {
+            return Ok(Some(why.as_ref().to_owned()));
+        }
+        let Ok(StepWait::Calls(requested)) = &asked.wait else { return Ok(None) };
+        if self.repeats() {
+            return Ok(None);
+        }
+        let why = calls::refusal(&self.grants.calls, requested.iter().map(|call| &call.tool));
+        if let (Some(why), Some(journal)) = (&why, &self.journal) {
+            journal.refuse_calls(asked.digest, why)?;
+        }
+        Ok(why)
     }
 
     /// Waits for this time.

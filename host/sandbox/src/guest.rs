@@ -82,7 +82,7 @@ impl Guest {
             let virtual_clock = Arc::new(VirtualClock::at(durable.started_at));
             random = Arc::new(Seeded::with(Arc::clone(&job.idempotency_key)));
             let real = std::mem::replace(&mut clock, virtual_clock.clone());
-            Replay::new(durable, job.recording.clone(), virtual_clock, real, log.clone(), Arc::clone(&sink))
+            Replay::new(durable, job, virtual_clock, real, log.clone(), Arc::clone(&sink))
         });
         let granted = job.map(|job| Granted {
             plugin: &job.plugin,

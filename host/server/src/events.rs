@@ -444,7 +444,7 @@ mod tests {
             let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin: None };
             Fact::Call { call: CallIndex(call), event }
         };
-        let started = Fact::TurnStarted { turn, conversation, caller, rejection, context, at };
+        let started = Fact::TurnStarted { turn, conversation, caller, rejection, context, parent: None, at };
         let events: Vec<_> = std::iter::once(started).chain((0..calls).map(requested)).collect();
         Turn::replay(&events).unwrap()
     }

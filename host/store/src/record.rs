@@ -35,8 +35,8 @@ type Upgrade = Option<fn(&mut Value)>;
 
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
 /// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 the waits that servers ask for
-/// and the summaries of journals.
-const EVENTS: &[Upgrade] = &[None, None, None];
+/// and the summaries of journals. Version 5 has nested turns.
+const EVENTS: &[Upgrade] = &[None, None, None, None];
 
 /// The version that is written.
 const fn newest(upgrades: &[Upgrade]) -> u8 {

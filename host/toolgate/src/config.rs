@@ -102,6 +102,10 @@ pub struct Config {
     pub max_steps: Option<NonZeroUsize>,
     /// The bytes of all questions, values and answers of one durable call together. Default: 4194304, 4 MiB.
     pub step_bytes: Option<NonZeroUsize>,
+    /// How deep turns can be nested: a tool calls a tool that calls a tool, and so on. Default: 4.
+    pub nesting_depth: Option<NonZeroU32>,
+    /// The maximum number of calls of other tools by one call. Default: 100.
+    pub nested_calls: Option<NonZeroUsize>,
     /// The maximum number of results of host functions that are recorded for one durable call. Default: 10000.
     pub journal_entries: Option<NonZeroUsize>,
     /// The bytes of these results together. A running call holds them in memory. Default: 4194304, 4 MiB.
@@ -264,6 +268,8 @@ impl Config {
             max_attempts: self.max_attempts.map_or(default.max_attempts, NonZeroU32::get),
             max_steps: self.max_steps.map_or(default.max_steps, NonZeroUsize::get),
             step_bytes: self.step_bytes.map_or(default.step_bytes, NonZeroUsize::get),
+            nesting_depth: self.nesting_depth.map_or(default.nesting_depth, NonZeroU32::get),
+            nested_calls: self.nested_calls.map_or(default.nested_calls, NonZeroUsize::get),
             journal: JournalBounds {
                 entries: self.journal_entries.map_or(default.journal.entries, NonZeroUsize::get),
                 bytes: self.journal_bytes.map_or(default.journal.bytes, NonZeroUsize::get),

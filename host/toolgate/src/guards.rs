@@ -11,7 +11,6 @@ use domain::{
     approvers::Need,
     call::Level,
     gate::{Rule, Verdict},
-    step::StepKind,
     tool::{Executor, Hints, Risk},
 };
 use policy::{CallerPattern, Dynamic, Pattern};
@@ -133,11 +132,11 @@ impl Guard {
             context: question.context.clone(),
             executor: tool.executor,
             approval: tool.approval,
-            facts: self.facts(&tool.component.to_string(), tool.options.hints, question.step),
+            facts: self.facts(&tool.component.to_string(), tool.options.hints, question),
         })
     }
 
-    fn facts(&self, component: &str, hints: Hints, step: Option<StepKind>) -> Json {
+    fn facts(&self, component: &str, hints: Hints, question: &Question) -> Json {
         let Hints { read_only, destructive, idempotent, open_world } = hints;
         let hints = [
             ("read_only", read_only),
@@ -148,8 +147,15 @@ impl Guard {
         let hints: Map<_, _> =
             hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), Value::from(hint?)))).collect();
         let (component, hints) = (Value::from(component), Value::from(hints));
-        let step = step.map_or(String::new(), |step| format!(r#","step":"{}""#, step.as_str()));
-        Json::unchecked(format!(r#"{{"settings":{},"component":{component},"hints":{hints}{step}}}"#, self.settings))
+        let step = question.step.map_or_else(String::new, |step| format!(r#","step":"{}""#, step.as_str()));
+        let via = question.via.as_deref().map_or_else(String::new, |via| {
+            let (plugin, tool) = (Value::from(via.plugin.as_str()), Value::from(&*via.tool));
+            format!(r#","via":{{"plugin":{plugin},"tool":{tool},"depth":{}}}"#, via.depth)
+        });
+        Json::unchecked(format!(
+            r#"{{"settings":{},"component":{component},"hints":{hints}{step}{via}}}"#,
+            self.settings
+        ))
     }
 }
 

@@ -27,7 +27,7 @@ fn every_grant_has_a_configuration_form() {
         &format!(
             "grants.keyvalue = {{ bytes = 1, keys = 2 }}\ngrants.http = [{{ url = \"https://*.a.example/v1/\", methods = \
              [\"POST\"], private = true }}]\ngrants.config = {{ region = \"eu\" }}\ngrants.folders = [{{ path = \"d\", at = \
-             \"/data\", write = true }}]\ngrants.secrets.token = {{ {SECRET} }}"
+             \"/data\", write = true }}]\ngrants.secrets.token = {{ {SECRET} }}\ngrants.calls = [\"ledger_*\"]"
         ),
         &expect!["fine"],
     );

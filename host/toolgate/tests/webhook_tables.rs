@@ -168,7 +168,7 @@ fn filters_of_a_webhook_select_turns() {
     let at = Timestamp::from_millis(0);
     let (conversation, caller) = (ConversationId::new("d").expect("legal"), PrincipalId::new("ann").expect("legal"));
     let (turn, rejection, context) = (TurnId::from_bits(1), Rejection::default(), None);
-    let started = Event::TurnStarted { turn, conversation, caller, rejection, context, at };
+    let started = Event::TurnStarted { turn, conversation, caller, rejection, context, parent: None, at };
     let requested = |(call, tool): (u16, &str)| {
         let (id, tool, arguments) = (CallId::new(tool).expect("legal"), tool.into(), Json::unchecked("{}"));
         let event = CallEvent::Requested { id, tool, arguments, pinned: None, ruled_by: None, origin: None };

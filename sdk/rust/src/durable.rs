@@ -105,6 +105,54 @@ pub struct Choice {
     pub data: Option<Value>,
 }
 
+/// The calls of other tools, which are made together.
+#[derive(Debug, Clone, Default)]
+#[must_use = "nothing is called until it is passed to `Call::call_tools`"]
+pub struct ToolCalls {
+    calls: Vec<Value>,
+}
+
+impl ToolCalls {
+    /// No calls yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a call of a tool. All calls of one call together have a limit, 100 unless the operator sets another.
+    pub fn call(mut self, tool: &str, arguments: Value) -> Self {
+        self.calls.push(json!({"tool": tool, "arguments": arguments}));
+        self
+    }
+}
+
+/// The result of a call of another tool, or why it has none.
+pub type Returned = Result<Value, NotCarriedOut>;
+
+/// Why a call of another tool has no result.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NotCarriedOut {
+    /// How the call ended, for example `denied` or `expired`, or the code of a failure, for example `invalid_arguments`.
+    pub code: String,
+    /// A sentence for a model.
+    pub message: String,
+}
+
+impl std::fmt::Display for NotCarriedOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for NotCarriedOut {}
+
+/// A result as the interface defines it.
+#[derive(Deserialize)]
+struct ToolResult {
+    #[serde(default)]
+    result: Value,
+    error: Option<NotCarriedOut>,
+}
+
 impl Question {
     /// A question with this text, of 1 to 4096 bytes.
     pub fn new(prompt: impl Into<String>) -> Self {
@@ -189,6 +237,17 @@ impl Call<'_> {
         external: External,
     ) -> Result<Received, WaitError> {
         read(self.wait(Wait::External(Value::Object(external.with("schema", schema_of::<Received>()).members)))?)
+    }
+
+    /// Calls other tools, and returns their results in the order of the calls, when all of them have ended. The calls are a
+    /// turn of their own, with the gates, policies and people of any turn: each may take days, or be denied. The plugin's
+    /// manifest requests the tools under `calls`, and the operator grants them. The result of a tool can be untrusted.
+    ///
+    /// # Errors
+    /// [`WaitError`]; no tool was called. A call without a result is no error here.
+    pub fn call_tools(&self, calls: ToolCalls) -> Result<Vec<Returned>, WaitError> {
+        let results: Vec<ToolResult> = read(self.wait(Wait::Calls(json!({"calls": calls.calls})))?)?;
+        Ok(results.into_iter().map(|each| each.error.map_or(Ok(each.result), Err)).collect())
     }
 
     /// Waits for this time, in whole milliseconds. The function `std::thread::sleep` does the same in a durable tool.

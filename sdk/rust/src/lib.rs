@@ -71,7 +71,7 @@ pub use tool::{
 
 /// The usual imports of a plugin.
 pub mod prelude {
-    pub use crate::durable::{External, Question, WaitError};
+    pub use crate::durable::{External, Question, ToolCalls, WaitError};
     pub use crate::{Call, Failure, Level, NoArguments, OnExpiry, Recovery, Risk, Tool};
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

@@ -17,6 +17,8 @@ pub enum Wait {
     Approve(Value),
     /// A wait for an external system, as the interface defines it.
     External(Value),
+    /// Calls of other tools, as the interface defines the request.
+    Calls(Value),
     /// Time.
     Sleep(Duration),
 }

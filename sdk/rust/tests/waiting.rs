@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolgate_sdk::Tools;
-use toolgate_sdk::durable::Wait;
+use toolgate_sdk::durable::{NotCarriedOut, Wait};
 use toolgate_sdk::prelude::*;
 use toolgate_sdk::testing::{Attempt, Run};
 
@@ -120,4 +120,25 @@ fn tool_that_is_not_durable_cannot_wait() {
     for attempt in [attempt(), Attempt::at("doze", json!({}))] {
         assert_eq!(attempt.run(&tools).result, Err(Failure::failed(says)));
     }
+}
+
+fn post(_: NoArguments, call: &Call) -> Result<Value, Failure> {
+    let calls = ToolCalls::new().call("ledger_post", json!({"amount": 5})).call("ledger_read", json!({}));
+    let results = call.call_tools(calls)?;
+    Ok(json!(results.into_iter().map(|each| each.map_err(|error| error.code)).collect::<Vec<_>>()))
+}
+
+#[test]
+fn results_of_other_tools_are_scripted() {
+    let tools = || Tools::new().with(Tool::server("post", "Posts.", post).durable());
+    let denied = NotCarriedOut { code: "denied".into(), message: "no".into() };
+    let attempt = Attempt::at("post", json!({}));
+    let ran = attempt.clone().returned(vec![Ok(json!(7)), Err(denied)]).run(&tools());
+    assert_eq!(ran.result, Ok(json!([{"Ok": 7}, {"Err": "denied"}])));
+    let request = json!({"calls": [
+        {"tool": "ledger_post", "arguments": {"amount": 5}},
+        {"tool": "ledger_read", "arguments": {}},
+    ]});
+    assert_eq!(ran.waits, [Wait::Calls(request)]);
+    assert!(attempt.run(&tools()).result.is_err(), "a test says what the tools return");
 }

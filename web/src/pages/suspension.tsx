@@ -18,6 +18,7 @@ const TITLES: Record<string, string> = {
   timer: "Sleep",
   external: "External wait",
   rate_limit: "Rate limit",
+  children: "Nested turn",
 };
 
 /** The reason for a wait where no person answers. */
@@ -25,6 +26,7 @@ const OTHERS: Record<string, string> = {
   timer: "The call sleeps.",
   external: "An external system sends the result.",
   rate_limit: "A server has asked to send a request later.",
+  children: "The call waits for the calls of a nested turn.",
 };
 
 export function Suspension({ id }: { id: string }) {
@@ -124,6 +126,12 @@ function Around({ asked }: { asked: Asked }) {
         rows={[
           ["Conversation", <ConversationLink key="conversation" id={asked.conversation} />],
           ["Caller", <Strange key="caller">{asked.caller}</Strange>],
+          [
+            "Through",
+            asked.parent && (
+              <Strange key="parent">{`${asked.parent.tool} of the plugin ${asked.parent.plugin}, which chose the arguments`}</Strange>
+            ),
+          ],
           ["Asked", <When key="asked" at={asked.created_at} />],
           [
             "Ended",

@@ -166,9 +166,10 @@ const KINDS: Record<string, string> = {
   timer: "Sleep",
   external: "External wait",
   rate_limit: "Rate limit",
+  children: "Nested turn",
 };
 
-const ASKS_NOBODY = new Set(["timer", "external", "rate_limit"]);
+const ASKS_NOBODY = new Set(["timer", "external", "rate_limit", "children"]);
 
 /** The kinds that a person can answer. */
 export const isAnswerable = (kind: string) => kind === "approval" || kind === "elicitation";

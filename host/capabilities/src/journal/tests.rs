@@ -97,6 +97,19 @@ fn later_run_gets_what_the_first_one_got() {
 }
 
 #[test]
+fn refusal_is_repeated_whatever_is_granted_later() {
+    let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
+    let (one, other) = (Digest::of("one"), Digest::of("other"));
+    assert_eq!(journal.calls_refused(one), None);
+    journal.refuse_calls(one, "not granted").unwrap();
+    at_once(journal.flush()).unwrap();
+    let again = run(&written.entries(), 0, JournalBounds::default()).0;
+    assert_eq!(again.calls_refused(other), None, "another request");
+    assert_eq!(again.calls_refused(one).as_deref(), Some("not granted"));
+    assert!(!again.repeats());
+}
+
+#[test]
 fn run_that_differs_stops_at_the_entry() {
     let entries = recorded();
     let start = || run(&entries, 1, JournalBounds::default()).0;

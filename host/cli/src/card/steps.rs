@@ -5,14 +5,7 @@ use domain::suspension::{SuspensionEnd, SuspensionKind, SuspensionState};
 
 /// A step on one line: its kind, the beginning of its prompt, and how it ended, by whom and when.
 pub(crate) fn step(step: &StepSummary) -> String {
-    let kind = match step.kind.0 {
-        SuspensionKind::Approval => "approval",
-        SuspensionKind::Elicitation => "question",
-        SuspensionKind::ClientExec => "client call",
-        SuspensionKind::Timer => "sleep",
-        SuspensionKind::RateLimit => "wait for a server",
-        SuspensionKind::External => "external wait",
-    };
+    let kind = step.kind.0.noun();
     // The host has escaped it. Nobody knows which host answered.
     let prompt = step.prompt.as_ref().map_or_else(String::new, |prompt| format!(" \"{prompt}\""));
     let end = match (&step.at, &step.by) {

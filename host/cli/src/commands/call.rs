@@ -232,6 +232,7 @@ async fn check_policy(host: &Host, tool: &Arc<KnownTool>, arguments: &Json, appr
         known: tool.clone(),
         caller: Host::principal(CALLER)?.id,
         conversation: ConversationId::new(CONVERSATION)?,
+        via: None,
         context: None,
         arguments: arguments.clone(),
         step: None,

@@ -70,6 +70,7 @@ mod tests {
             conversation: ConversationId::new("c").unwrap(),
             caller: PrincipalId::system(),
             context: None,
+            parent: None,
             rejection: Rejection::default(),
             started_at: Timestamp::from_millis(0),
             calls: Vec::new(),

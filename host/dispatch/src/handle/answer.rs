@@ -320,6 +320,7 @@ impl Handle {
                 SuspensionBody::Approval(_)
                 | SuspensionBody::Elicitation(_)
                 | SuspensionBody::External(_)
+                | SuspensionBody::Nested(_)
                 | SuspensionBody::Timer
                 | SuspensionBody::RateLimit,
                 Some(data),

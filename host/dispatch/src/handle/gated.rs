@@ -4,6 +4,7 @@
 use domain::{
     Json, Outcome, Principal, Span,
     call::{Pinned, Plan},
+    nested::Parent,
     turn::Requested,
 };
 
@@ -22,11 +23,14 @@ impl Handle {
         &self,
         by: &Principal,
         request: &TurnRequest,
+        parent: Option<Box<Parent>>,
         covered: bool,
     ) -> Result<(Vec<Requested>, Vec<CoveringApproval>), Error> {
         let shared = &self.inner.shared;
+        // A standing approval is for calls that the caller makes itself.
+        let covered = covered && parent.is_none();
         let (caller, conversation) = (by.id.clone(), request.conversation.clone());
-        let scope = CallScope { caller, conversation, context: request.context.clone() };
+        let scope = CallScope { caller, conversation, context: request.context.clone(), parent };
         let plans =
             request.calls.iter().map(|call| plan(call.clone(), &scope, shared.tools.as_ref(), shared.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());

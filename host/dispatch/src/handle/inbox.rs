@@ -33,7 +33,9 @@ impl Open {
             SuspensionKind::Approval => &mut self.approvals,
             SuspensionKind::Elicitation => &mut self.elicitations,
             SuspensionKind::ClientExec => &mut self.client_execs,
-            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::RateLimit => return,
+            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::Children | SuspensionKind::RateLimit => {
+                return;
+            }
         };
         *counted = change(*counted);
     }

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use super::{Handle, run_uncancelled};
 use crate::error::{Difference, Error, Forbidden, RequestPart, Resource};
 use crate::exact;
+use crate::nested::NewNested;
 use crate::pipeline::{Decided, unfinished};
 use crate::ports::{AppendError, FoundSubmission, Loaded, StoreFault, Tombstone};
 use crate::request::{Bounds, Submitted, TurnRequest};
@@ -56,12 +57,38 @@ impl Handle {
         self.submit_stoppable(by, request, &Arc::default()).await
     }
 
+    /// Submits a nested turn. When this returns, it is on disk.
+    ///
+    /// # Errors
+    /// As [`Handle::submit`].
+    pub(crate) async fn submit_nested(
+        &self,
+        by: &Principal,
+        request: TurnRequest,
+        new: &NewNested,
+    ) -> Result<(), Error> {
+        self.submit_new(by, request, &Arc::default(), Some(new)).await.map(drop)
+    }
+
     /// As [`Handle::submit_here`]. The calls of an ephemeral turn can be stopped through `running`.
     async fn submit_stoppable(
         &self,
         by: &Principal,
         request: TurnRequest,
         running: &Arc<Calls>,
+    ) -> Result<Submitted, Error> {
+        if request.conversation.is_of_nested() {
+            return Err(Forbidden::Nested.into());
+        }
+        self.submit_new(by, request, running, None).await
+    }
+
+    async fn submit_new(
+        &self,
+        by: &Principal,
+        request: TurnRequest,
+        running: &Arc<Calls>,
+        nested: Option<&NewNested>,
     ) -> Result<Submitted, Error> {
         self.check(by, &request)?;
         let replayed = |turn| Submitted { turn, replayed: true, ephemeral: false };
@@ -77,7 +104,7 @@ impl Handle {
         self.check_loaded(&request)?;
         let mut spent = 0;
         loop {
-            match self.attempt(by, &request, running, spent < MAX_SPENT, &mut count).await {
+            match self.attempt(by, &request, (running, nested), spent < MAX_SPENT, &mut count).await {
                 Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile. The calls are planned again, without it.
                 Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
@@ -100,7 +127,7 @@ impl Handle {
         &self,
         by: &Principal,
         request: &TurnRequest,
-        running: &Arc<Calls>,
+        (running, nested): (&Arc<Calls>, Option<&NewNested>),
         covered: bool,
         count: &mut Count,
     ) -> Result<Attempt, Error> {
@@ -113,18 +140,19 @@ impl Handle {
         }
         let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), call.result_size()]).collect();
         let memory = tracker.values(&by.id, texts).await;
-        let (calls, given) = self.planned(by, request, covered).await?;
+        let (calls, given) = self.planned(by, request, nested.map(|new| new.parent.clone()), covered).await?;
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         if !ephemeral {
             self.count_new(by, request, count).await?;
         }
         let submission = Submission {
-            turn: TurnId::from_bits((self.inner.shared.mint)()),
+            turn: nested.map_or_else(|| TurnId::from_bits((self.inner.shared.mint)()), |new| new.turn),
             conversation: request.conversation.clone(),
             caller: by.id.clone(),
             rejection: request.rejection,
             context: request.context.clone(),
+            parent: nested.map(|new| new.parent.clone()),
             calls,
         };
         // The policy may have taken long to answer.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{ConversationId, Json, PrincipalId, gate::Verdict, step::StepKind};
+use domain::{ConversationId, Json, PrincipalId, gate::Verdict, nested::Parent, step::StepKind};
 
 use super::KnownTool;
 
@@ -23,7 +23,10 @@ pub trait Policy: Send + Sync {
 pub struct Question {
     pub known: Arc<KnownTool>,
     pub caller: PrincipalId,
+    /// The caller's conversation, also for a call of a nested turn.
     pub conversation: ConversationId,
+    /// The call that submits this one in a nested turn. `None`: the caller submits it.
+    pub via: Option<Box<Parent>>,
     /// The context that the caller passed with the turn: a JSON object.
     pub context: Option<Json>,
     pub arguments: Json,

@@ -28,7 +28,9 @@ impl Audience {
         let fits = |who: &Vec<Who>| who.is_empty() || who.iter().any(|who| who.fits(by));
         match self.kind {
             SuspensionKind::ClientExec => true,
-            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::RateLimit => false,
+            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::Children | SuspensionKind::RateLimit => {
+                false
+            }
             SuspensionKind::Elicitation => self.needs.iter().all(fits),
             SuspensionKind::Approval => {
                 !self.without.contains(&by.id) && (self.needs.iter().any(fits) || self.delegates.contains(&by.id))

@@ -34,6 +34,7 @@ impl Turn {
             caller: submission.caller.clone(),
             rejection: submission.rejection,
             context: submission.context.clone(),
+            parent: submission.parent.clone(),
             at: cx.now,
         };
         let turn = Self {
@@ -42,6 +43,7 @@ impl Turn {
             caller: submission.caller,
             rejection: submission.rejection,
             context: submission.context,
+            parent: submission.parent,
             started_at: cx.now,
             calls: Vec::with_capacity(submission.calls.len()),
             state: super::TurnState::Open,
@@ -96,6 +98,7 @@ impl Turn {
             Input::Finished { call, attempt, ended, verdict, receipt } => {
                 draft.finished(call, attempt, ended, &verdict, receipt, cx);
             }
+            Input::Returned { turn, results } => draft.returned(turn, results, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick { alive, attended, open_since, rechecked } => {
                 draft.tick(&alive, &attended, open_since, &rechecked, cx);
@@ -158,7 +161,10 @@ impl Draft {
     fn enter(&mut self, index: CallIndex, phase: Option<&Phase>, asked: Asked, cx: &mut Context<'_>) {
         match phase {
             Some(Phase::Run) => self.start(index, cx),
-            Some(Phase::Approve) => self.suspend(index, cx, |call, wait, cx| approval(call, wait, asked, cx)),
+            Some(Phase::Approve) => {
+                let is_nested = self.turn.parent.is_some();
+                self.suspend(index, cx, |call, wait, cx| approval(call, wait, asked, is_nested, cx));
+            }
             Some(Phase::Question) => self.suspend(index, cx, |_, wait, _| question(wait, asked)),
             Some(Phase::Client) => self.suspend(index, cx, |_, wait, cx| work(wait, cx)),
             Some(Phase::Record) | None => self.settle(index, Outcome::Invalidated, cx),
@@ -395,6 +401,7 @@ impl Draft {
             SuspensionBody::Elicitation(_)
             | SuspensionBody::ClientExec(_)
             | SuspensionBody::External(_)
+            | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => self.settle(index, Outcome::Expired, cx),
         }
@@ -440,11 +447,12 @@ pub(super) fn running(attempt: u32, pinned: &Pinned, cx: &Context<'_>) -> Runnin
 }
 
 /// An approval of a call.
-fn approval(call: &Call, wait: &Wait, asked: Asked, cx: &Context<'_>) -> SuspensionBody {
+fn approval(call: &Call, wait: &Wait, asked: Asked, is_nested: bool, cx: &Context<'_>) -> SuspensionBody {
     let is_declared = asked.by.is_none() && asked.needs.is_empty();
     SuspensionBody::Approval(ApprovalRequest {
         editable: wait.editable.clone(),
-        standing: cx.settings.standing.filter(|_| call.may_have_standing(&asked)),
+        // A plugin chose the arguments of a nested call.
+        standing: cx.settings.standing.filter(|_| !is_nested && call.may_have_standing(&asked)),
         on_expiry: match &wait.on_expiry {
             OnExpiry::Deny => ApprovalExpiry::Deny,
             // A timeout never grants an approval that a rule asks for.

@@ -11,6 +11,7 @@ use crate::{
     gate::{Rule, Verdict},
     journal::JournalBounds,
     link::LinkRecord,
+    nested::Parent,
     principal::Named,
     standing::{StandingActive, StandingBounds, StandingTerms, StandingUse},
     step::{MAX_STEPS, RunEnd},
@@ -36,6 +37,10 @@ pub struct TurnSettings {
     pub max_steps: usize,
     /// The bytes of all questions, values and answers of the steps of a call.
     pub step_bytes: usize,
+    /// How deep turns can be nested in each other.
+    pub nesting_depth: u32,
+    /// The maximum number of calls in the nested turns of one call.
+    pub nested_calls: usize,
     /// The maximum size of the journal of a call.
     pub journal: JournalBounds,
     /// The limits of standing approvals. `None`: standing approvals are not allowed.
@@ -61,6 +66,8 @@ impl Default for TurnSettings {
             max_attempts: 5,
             max_steps: MAX_STEPS,
             step_bytes: 4 << 20,
+            nesting_depth: 4,
+            nested_calls: 100,
             journal: JournalBounds::default(),
             standing: Some(StandingBounds { time: Span::from_secs(24 * 60 * 60), uses: 100 }),
             standing_active: 1_000,
@@ -93,6 +100,8 @@ pub struct Submission {
     pub rejection: Rejection,
     /// The context that the caller passes: a JSON object.
     pub context: Option<Json>,
+    /// The call that submits it. `None`: a caller does.
+    pub parent: Option<Box<Parent>>,
     pub calls: Vec<Requested>,
 }
 
@@ -184,6 +193,8 @@ pub enum Input {
         /// `None`: the guest never ran.
         receipt: Option<Receipt>,
     },
+    /// A nested turn has ended with these results, or could not be submitted.
+    Returned { turn: TurnId, results: Json },
     /// A principal cancels the turn.
     Cancel { by: Principal },
     /// Time has passed.

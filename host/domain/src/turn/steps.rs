@@ -3,9 +3,10 @@
 use super::Context;
 use super::decide::{Draft, running};
 use crate::{
-    Call, CallIndex, Outcome, PrincipalId, Receipt, Span, Suspension, SuspensionId,
+    Call, CallIndex, Json, Outcome, PrincipalId, Receipt, Span, Suspension, SuspensionId, TurnId,
     event::CallEvent,
     gate::{Rule, Verdict},
+    nested::NestedTurn,
     outcome::{Failure, FailureCode},
     step::{Question, StepKind, StepRequest, StepWait},
     suspension::{
@@ -16,6 +17,9 @@ use crate::{
 
 /// The maximum time of a wait of a tool that declares none.
 pub(super) const DEFAULT_WAIT: Span = Span::from_secs(86_400);
+
+/// The maximum time of a wait for a nested turn, whose calls have waits of their own.
+const NESTED_WAIT: Span = Span::from_secs(365 * 86_400);
 
 impl Draft {
     /// Commits to running the guest again after a step of its code has ended.
@@ -47,7 +51,9 @@ impl Draft {
     ) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let (max, bytes) = (cx.settings.max_steps, cx.settings.step_bytes);
-        let exceeded = if call.steps().count() >= max {
+        let exceeded = if let Some(message) = self.too_nested(call, &step.wait, cx) {
+            Some(message)
+        } else if call.steps().count() >= max {
             Some(format!("the tool waited {max} times, and no call may wait more often (`max_steps`)"))
         } else if call.step_bytes() + step.wait.size() > bytes {
             Some(format!("the questions and answers of the call have more than {bytes} bytes together (`step_bytes`)"))
@@ -63,6 +69,10 @@ impl Draft {
         let kind = step.wait.kind();
         let asked = |question: Question| asked(question, kind, verdict);
         let (expires_at, subject, body) = match step.wait {
+            StepWait::Calls(calls) => {
+                let turn = TurnId::from_bits((cx.mint)());
+                (cx.now + NESTED_WAIT, None, SuspensionBody::Nested(NestedTurn { turn, calls }))
+            }
             StepWait::Time(until) => (until, None, SuspensionBody::Timer),
             StepWait::RateLimit(until) => (until, None, SuspensionBody::RateLimit),
             StepWait::Answer(question) => {
@@ -106,6 +116,45 @@ impl Draft {
             data: None,
             arguments: None,
             comment: Some(reason.to_owned()),
+            standing: None,
+            link: None,
+        };
+        let (resolution, by) = (Box::new(resolution), PrincipalId::system());
+        self.record(index, CallEvent::Resolved { suspension, resolution, approved: None, by, at: cx.now });
+        self.resume(index, cx);
+    }
+
+    /// Why a call may not submit this nested turn.
+    fn too_nested(&self, call: &Call, wait: &StepWait, cx: &Context<'_>) -> Option<String> {
+        let StepWait::Calls(calls) = wait else { return None };
+        let (depth, max_calls) = (cx.settings.nesting_depth, cx.settings.nested_calls);
+        let earlier: usize = call.nested().map(|nested| nested.calls.len()).sum();
+        if self.turn.depth() >= depth {
+            Some(format!("turns can be nested {depth} deep, and this one would be deeper (`nesting_depth`)"))
+        } else if earlier + calls.len() > max_calls {
+            Some(format!("the tool asked for more than {max_calls} calls of other tools (`nested_calls`)"))
+        } else {
+            None
+        }
+    }
+
+    /// Continues the call that waits for a nested turn.
+    pub(super) fn returned(&mut self, turn: TurnId, results: Json, cx: &Context<'_>) {
+        let waits = |call: &&Call| call.open().and_then(Suspension::nested).is_some_and(|nested| nested.turn == turn);
+        let Some((index, call)) = self.turn.indexed().find(|(_, call)| waits(call)) else { return };
+        let Some(suspension) = call.open().map(|open| open.id) else { return };
+        let (max, bytes) = (cx.settings.step_bytes, call.step_bytes() + results.size());
+        if bytes > max {
+            let message = format!(
+                "the results of the nested turns and the other steps have more than {max} bytes together (`step_bytes`)"
+            );
+            return self.settle(index, Outcome::Failed(Failure::new(FailureCode::LimitExceeded, message)), cx);
+        }
+        let resolution = Resolution {
+            decision: Decision::Result,
+            data: Some(results),
+            arguments: None,
+            comment: None,
             standing: None,
             link: None,
         };

@@ -4,6 +4,7 @@ mod answers;
 mod approvals;
 mod life;
 mod links;
+mod nested;
 #[path = "../../tests/support/recorded.rs"]
 mod recorded;
 mod recovery;
@@ -205,6 +206,7 @@ impl RecordedTurn {
                 Input::Restarted
             }
             "left" => Input::ClientsLeft { calls: vec![call] },
+            "return" => self.returned(argument),
             "cancel" => Input::Cancel { by: principal("agent", &[Role::Caller]) },
             "finish" => Input::Finished {
                 call,
@@ -225,7 +227,7 @@ impl RecordedTurn {
                 let ended = Outcome::Failed(failure).into();
                 Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt: None }
             }
-            "ask" | "propose" | "await" | "sleep" | "limit" | "repeat" => {
+            "ask" | "propose" | "await" | "call" | "sleep" | "limit" | "repeat" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
                 let (ended, verdict) = (steps::end(verb, self.now), steps::verdict(words.next()));
                 Input::Finished { call, attempt, ended, verdict, receipt }

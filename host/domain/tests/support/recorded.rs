@@ -30,6 +30,7 @@ impl RecordedTurn {
             caller: "agent".parse().unwrap(),
             rejection,
             context: None,
+            parent: None,
             calls,
         };
         let (settings, mut minted) = (TurnSettings::default(), 0);

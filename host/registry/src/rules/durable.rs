@@ -52,7 +52,7 @@ pub(crate) fn check_component(looked: &Looked, held: Capabilities, tools: &[Tool
 /// Whether the journal of a durable call records what the functions of a capability return.
 const fn is_recorded(capability: Capability) -> bool {
     match capability {
-        Capability::Config | Capability::KeyValue | Capability::Http => true,
+        Capability::Config | Capability::KeyValue | Capability::Http | Capability::Calls => true,
         Capability::Filesystem => false,
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn check_question(wait: &StepWait, limits: &CatalogLimits) -> Result<
     let (question, what) = match wait {
         StepWait::Answer(question) => (question, "the `response` of its question"),
         StepWait::External { question, .. } => (question, "the `schema` of its question"),
-        StepWait::Approval { .. } | StepWait::Time(_) | StepWait::RateLimit(_) => return Ok(()),
+        StepWait::Approval { .. } | StepWait::Calls(_) | StepWait::Time(_) | StepWait::RateLimit(_) => return Ok(()),
     };
     let Some(response) = &question.response else { return Ok(()) };
     let mut findings = Findings::default();

@@ -25,6 +25,7 @@ mod bindings {
             "toolgate:plugin/durable.ask": trappable,
             "toolgate:plugin/durable.approve": trappable,
             "toolgate:plugin/durable.await-external": trappable,
+            "toolgate:plugin/durable.call-tools": trappable,
             "toolgate:plugin/durable.sleep": async | trappable,
         },
         exports: { default: async },
@@ -108,6 +109,10 @@ impl durable::Host for Guest {
         answer(self.ask(Kind::External, &question))
     }
 
+    fn call_tools(&mut self, request: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::Calls, &request))
+    }
+
     async fn sleep(&mut self, ms: u64) -> Result<()> {
         Self::sleep(self, ms).await
     }
@@ -125,7 +130,7 @@ impl From<Unanswered> for durable::WaitError {
             Unanswered::Denied(comment) => Self::Denied(comment),
             Unanswered::Expired => Self::Expired,
             Unanswered::Cancelled => Self::Cancelled,
-            Unanswered::NotGranted(why) => Self::NotGranted(why.to_owned()),
+            Unanswered::NotGranted(why) => Self::NotGranted(why),
         }
     }
 }

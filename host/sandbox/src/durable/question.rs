@@ -6,17 +6,19 @@ use std::sync::Arc;
 use capabilities::excerpt;
 use domain::approvers::{Need, Who};
 use domain::json::{Value, quote};
+use domain::nested::NestedCall;
 use domain::step::{Question, StepWait};
 use domain::suspension::SuspensionState;
 use domain::tool::{Editable, Risk};
 use domain::{Digest, Json, SignalName, Span};
 
-/// The functions that ask a person or wait for an external system.
+/// The functions that ask a person, or wait for an external system or for other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Answer,
     Approval,
     External,
+    Calls,
 }
 
 /// A question, and its digest for later runs.
@@ -44,7 +46,13 @@ const MAX_RESPONSE: usize = 64;
 /// Bytes of the data for an external system.
 const MAX_METADATA: usize = 4 << 10;
 
-const KEYS: [(&str, &[Kind]); 12] = [
+/// Calls of other tools in one request.
+const MAX_CALLS: usize = 100;
+
+/// Characters of the name of a tool.
+const MAX_NAME: usize = 64;
+
+const KEYS: [(&str, &[Kind]); 13] = [
     ("prompt", &[Kind::Answer, Kind::Approval, Kind::External]),
     ("responses", &[Kind::Answer]),
     ("response", &[Kind::Answer]),
@@ -57,6 +65,7 @@ const KEYS: [(&str, &[Kind]); 12] = [
     ("schema", &[Kind::External]),
     ("name", &[Kind::External]),
     ("metadata", &[Kind::External]),
+    ("calls", &[Kind::Calls]),
 ];
 
 impl Kind {
@@ -65,6 +74,7 @@ impl Kind {
             Self::Answer => "ask",
             Self::Approval => "approve",
             Self::External => "await-external",
+            Self::Calls => "call-tools",
         }
     }
 }
@@ -103,6 +113,13 @@ pub(crate) fn redacted(wait: StepWait, redact: impl Fn(String) -> String) -> Ste
         StepWait::External { question, signal, metadata } => {
             StepWait::External { question: texts(question), signal, metadata: metadata.map(json) }
         }
+        StepWait::Calls(calls) => {
+            let redacted = |call: &NestedCall| NestedCall {
+                tool: redact(call.tool.as_ref().to_owned()).into(),
+                arguments: json(call.arguments.clone()),
+            };
+            StepWait::Calls(calls.iter().map(redacted).collect())
+        }
         StepWait::Time(_) | StepWait::RateLimit(_) => wait,
     }
 }
@@ -116,6 +133,9 @@ fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
     }
     let member = |name: &str| members.get(name);
     let required = |name: &str| member(name).ok_or_else(|| format!("it has no `{name}`"));
+    if kind == Kind::Calls {
+        return Ok(StepWait::Calls(calls(required("calls")?)?));
+    }
     let question = Question {
         prompt: prompt(required("prompt")?)?,
         responses: member("responses").map(responses).transpose()?,
@@ -130,7 +150,7 @@ fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
         needs: needs(member("who"), member("quorum"))?,
     };
     Ok(match kind {
-        Kind::Answer => StepWait::Answer(question),
+        Kind::Answer | Kind::Calls => StepWait::Answer(question),
         Kind::Approval => {
             let subject = required("subject")?;
             let editable = member("editable").map_or(Ok(Editable::Nothing), |value| editable(value, subject))?;
@@ -163,6 +183,29 @@ fn schema<'a>(name: &str, member: impl Fn(&str) -> Option<&'a Value>) -> Result<
         Some(value @ (Value::Object(_) | Value::Bool(_))) => Ok(Some(verbatim(value))),
         Some(_) => expected(name, "a JSON Schema"),
     }
+}
+
+/// The calls of a nested turn.
+fn calls(value: &Value) -> Result<Arc<[NestedCall]>, String> {
+    let call = |value: &Value| {
+        let Value::Object(members) = value else { return None };
+        let (Some(Value::Text(tool)), Some(arguments)) = (members.get("tool"), members.get("arguments")) else {
+            return None;
+        };
+        let is_named = (1..=MAX_NAME).contains(&tool.len()) && members.iter().count() == 2;
+        is_named.then(|| NestedCall { tool: (**tool).into(), arguments: verbatim(arguments) })
+    };
+    let list = if let Value::Array(items) = value { items.iter().map(call).collect() } else { None };
+    let list = list.filter(|list: &Vec<NestedCall>| (1..=MAX_CALLS).contains(&list.len()));
+    list.map_or_else(
+        || {
+            expected(
+                "calls",
+                &format!("an array of 1 to {MAX_CALLS} objects with the keys `tool`, a name, and `arguments`"),
+            )
+        },
+        |list| Ok(list.into()),
+    )
 }
 
 fn signal(value: &Value) -> Result<SignalName, String> {

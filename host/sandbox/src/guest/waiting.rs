@@ -13,9 +13,9 @@ use crate::durable::{Interrupted, Kind, NOT_DURABLE, Replay, Unanswered};
 use crate::job::RunEnd;
 
 impl Guest {
-    /// Waits for a person or an external system, and returns the answer.
+    /// Waits for a person, an external system or other tools, and returns the answer.
     pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> wasmtime::Result<Result<Json, Unanswered>> {
-        let Some(replay) = &mut self.replay else { return Ok(Err(Unanswered::NotGranted(NOT_DURABLE))) };
+        let Some(replay) = &mut self.replay else { return Ok(Err(Unanswered::NotGranted(NOT_DURABLE.to_owned()))) };
         self.usage.bytes.count_out(question.len());
         let _charge = self.usage.memory.charge(question.len().saturating_mul(VALUE_COST))?;
         let answer = replay.ask(kind, question)?;

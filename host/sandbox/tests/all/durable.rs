@@ -2,6 +2,7 @@
 
 mod questions;
 mod stopping;
+mod tools;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -21,6 +22,7 @@ const IMPORTS: &str = r#"
   (import "toolgate:plugin/durable@0.1.2" "ask" (func $ask (param i32 i32 i32)))
   (import "toolgate:plugin/durable@0.1.2" "approve" (func $approve (param i32 i32 i32)))
   (import "toolgate:plugin/durable@0.1.2" "await-external" (func $await_external (param i32 i32 i32)))
+  (import "toolgate:plugin/durable@0.1.2" "call-tools" (func $call_tools (param i32 i32 i32)))
   (import "toolgate:plugin/durable@0.1.2" "sleep" (func $sleep (param i64)))
   (import "toolgate:plugin/host@0.1.2" "stop-requested" (func $stop_requested (result i32)))
   (import "wasi:clocks/wall-clock@0.2.12" "now" (func $wall (param i32)))

@@ -44,6 +44,7 @@ pub(crate) async fn explain(
         known: live,
         caller: caller.map_err(|error| Error::invalid_at("/caller", error.to_string()))?.unwrap_or(by.id),
         conversation: conversation.map_err(|error| Error::invalid_at("/conversation", error.to_string()))?,
+        via: None,
         context: asked.context.map(|context| object("/context", context)).transpose()?,
         arguments,
         step: None,

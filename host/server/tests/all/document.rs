@@ -157,7 +157,7 @@ async fn enums_of_the_document_match_the_responses() {
     for (name, words) in [
         ("Executor", &["server", "human", "client", "provider"] as &[&str]),
         ("Approval", &["auto", "requires-approval"]),
-        ("Kind", &["approval", "elicitation", "client_exec", "timer", "external", "rate_limit"]),
+        ("Kind", &["approval", "elicitation", "client_exec", "timer", "external", "rate_limit", "children"]),
         ("Status", &["running", "awaiting", "resolved", "errored"]),
         ("TurnState", &["open", "settled", "aborted", "cancelled"]),
         ("Rejection", &["continue_siblings", "cancel_siblings", "abort_turn"]),

@@ -4,6 +4,7 @@
 mod governing;
 mod refused;
 mod rows;
+mod steps;
 mod versions;
 
 use std::collections::BTreeSet;
@@ -367,6 +368,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
         caller: principal("ann"),
         rejection,
         context: (rejection == Rejection::AbortTurn).then(|| json(r#"{"page":"/"}"#)),
+        parent: None,
         at: at(1_732_230_000_000),
     };
     let expired =
@@ -387,14 +389,6 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
         ("suspension_expired", vec![expired(None), expired(Some(Digest::of("binding")))]),
         ("call_started", vec![Event::Call { call, event: CallEvent::Started { running, at: at(4) } }]),
         ("call_resumed", vec![Event::Call { call, event: CallEvent::Resumed { running, at: at(4) } }]),
-        (
-            "call_suspended_step",
-            vec![
-                suspended_step(Some("{\"b\": 2}"), SuspensionBody::Approval(ApprovalRequest::new(Asked::default()))),
-                suspended_step(None, SuspensionBody::Elicitation(Elicitation::default())),
-                suspended_step(None, SuspensionBody::Timer),
-            ],
-        ),
         ("call_suspended_external", externals()),
         ("call_suspended_rate_limit", vec![suspended_step(None, SuspensionBody::RateLimit)]),
         ("lease_extended", vec![Event::Call { call, event: CallEvent::LeaseExtended { lease_end: at(5) } }]),
@@ -416,6 +410,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
     ]
     .into_iter()
     .chain(governing::events())
+    .chain(steps::events())
     .chain(suspensions())
     .collect()
 }
@@ -423,7 +418,8 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
 /// Has no wildcard, so that a new event does not compile until it has a golden file.
 fn file_of(event: &Event) -> &'static str {
     match event {
-        Event::TurnStarted { .. } => "turn_started",
+        Event::TurnStarted { parent: Some(_), .. } => "turn_started_nested",
+        Event::TurnStarted { parent: None, .. } => "turn_started",
         Event::Call { event: CallEvent::Requested { origin: Some(_), .. }, .. } => "call_requested_origin",
         Event::Call { event: CallEvent::Requested { ruled_by: None, .. }, .. } => "call_requested",
         Event::Call { event: CallEvent::Requested { ruled_by: Some(_), .. }, .. } => "call_requested_ruled",
@@ -451,11 +447,17 @@ fn file_of(event: &Event) -> &'static str {
         {
             "call_suspended_rate_limit"
         }
+        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.nested().is_some() => {
+            "call_suspended_nested"
+        }
         Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.step.is_some() => {
             "call_suspended_step"
         }
         Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.body {
-            SuspensionBody::Timer | SuspensionBody::External(_) | SuspensionBody::RateLimit => "call_suspended_step",
+            SuspensionBody::Timer
+            | SuspensionBody::External(_)
+            | SuspensionBody::RateLimit
+            | SuspensionBody::Nested(_) => "call_suspended_step",
             SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
             SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
             SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",

@@ -271,7 +271,7 @@ async fn two_wait_and_one_has_ended(store: &SledStore) {
         let (of, at) = (given::turn(number), given::time(number));
         let (conversation, caller) = (conversation("c"), principal("ann"));
         let rejection = Rejection::default();
-        let started = Event::TurnStarted { turn: of, conversation, caller, rejection, context: None, at };
+        let started = Event::TurnStarted { turn: of, conversation, caller, rejection, context: None, parent: None, at };
         let body = SuspensionBody::Approval(ApprovalRequest::new(Asked::default()));
         let (created_at, expires_at, digest) = (at, given::time(9_000), Digest::of("binding"));
         let waits = Suspension { id: suspension(number), created_at, expires_at, digest, step: None, body };

@@ -289,6 +289,7 @@ fn whole_turn(number: u64, at: u64) -> Vec<Event> {
         caller,
         rejection: Rejection::default(),
         context: None,
+        parent: None,
         at,
     };
     vec![started, large_fact(number % 2, LARGE), Event::TurnSettled { end: TurnEnd::Settled, at }]

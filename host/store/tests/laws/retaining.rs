@@ -38,6 +38,7 @@ async fn ends(store: &Subject, number: u64, day: u64, of: &str, tool: &str) {
             caller: caller.clone(),
             rejection: Rejection::default(),
             context: None,
+            parent: None,
             at,
         },
         Event::Call { call: CallIndex(0), event: requested },

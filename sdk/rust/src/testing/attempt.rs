@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "config")]
 use crate::config::values;
-use crate::durable::{Wait, WaitError};
+use crate::durable::{NotCarriedOut, Returned, Wait, WaitError};
 #[cfg(feature = "http")]
 use crate::http::{self, answers};
 #[cfg(feature = "keyvalue")]
@@ -42,6 +42,7 @@ enum Scripted {
     /// `None`: without an edit.
     Approved(Option<Value>),
     Received(Value),
+    Returned(Vec<Returned>),
     Unanswered(WaitError),
 }
 
@@ -138,6 +139,11 @@ impl Attempt {
         self.scripted(Scripted::Received(result))
     }
 
+    /// The next calls of other tools by a durable tool end with these results.
+    pub fn returned(self, results: Vec<Returned>) -> Self {
+        self.scripted(Scripted::Returned(results))
+    }
+
     /// The next wait of a durable tool for a person ends with a denial and this comment.
     pub fn denied(self, comment: &str) -> Self {
         self.scripted(Scripted::Unanswered(WaitError::Denied(Some(comment.to_owned()))))
@@ -225,6 +231,14 @@ struct Notes {
     waits: RefCell<Vec<Wait>>,
 }
 
+/// A result in the form in which a guest gets it.
+fn as_result(returned: Returned) -> Value {
+    match returned {
+        Ok(result) => json!({"ok": true, "result": result}),
+        Err(NotCarriedOut { code, message }) => json!({"ok": false, "error": {"code": code, "message": message}}),
+    }
+}
+
 const NOT_DURABLE: &str = "only a durable tool can wait in the middle of a call: declare it with `.durable()`";
 
 impl Outlet for Notes {
@@ -255,9 +269,10 @@ impl Outlet for Notes {
             (Some(Scripted::Approved(value)), Wait::Approve(question)) => {
                 Ok(value.unwrap_or_else(|| question["subject"].clone()))
             }
+            (Some(Scripted::Returned(results)), Wait::Calls(_)) => Ok(results.into_iter().map(as_result).collect()),
             (Some(Scripted::Unanswered(why)), _) => Err(why),
             (_, Wait::Sleep(_)) => Ok(Value::Null),
-            (_, Wait::Ask(question) | Wait::Approve(question) | Wait::External(question)) => {
+            (_, Wait::Ask(question) | Wait::Approve(question) | Wait::External(question) | Wait::Calls(question)) => {
                 Err(WaitError::NotGranted(format!("the test does not answer this question: {question}")))
             }
         }

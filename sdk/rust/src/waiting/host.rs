@@ -24,6 +24,7 @@ pub(crate) fn wait(wait: &Wait) -> Result<Value, WaitError> {
         Wait::Ask(question) => host::ask(&question.to_string()),
         Wait::Approve(question) => host::approve(&question.to_string()),
         Wait::External(question) => host::await_external(&question.to_string()),
+        Wait::Calls(request) => host::call_tools(&request.to_string()),
         Wait::Sleep(time) => {
             host::sleep(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
             return Ok(Value::Null);

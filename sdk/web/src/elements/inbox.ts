@@ -356,6 +356,7 @@ export class ToolgateInbox extends HTMLElement {
       timer: 0,
       external: 0,
       rate_limit: 0,
+      children: 0,
     };
     for (const { kind } of open) by_kind[kind] += 1;
     say(this.#counts, counted(open.length, by_kind));

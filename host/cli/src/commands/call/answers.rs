@@ -135,7 +135,10 @@ fn form(step: &Suspension) -> String {
             Some(schema) => format!("the result of the external system: JSON that fits {}\n", shown(schema)),
             None => "the result of the external system: JSON\n".into(),
         },
-        SuspensionBody::ClientExec(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => String::new(),
+        SuspensionBody::ClientExec(_)
+        | SuspensionBody::Nested(_)
+        | SuspensionBody::Timer
+        | SuspensionBody::RateLimit => String::new(),
     }
 }
 

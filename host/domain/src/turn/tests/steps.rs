@@ -17,7 +17,7 @@ use crate::{
     tool::{Editable, Risk},
 };
 
-/// The end of a run that asks a person, proposes a value, waits for an external system, sleeps for a minute, is limited by
+/// The end of a run that asks a person, proposes a value, waits for an external system, calls two tools, sleeps for a minute, is limited by
 /// a server for a minute, or fails while it repeats another run.
 pub(super) fn end(verb: &str, now: u64) -> RunEnd {
     let question = Question { prompt: "which?".into(), ..Question::default() };
@@ -25,6 +25,7 @@ pub(super) fn end(verb: &str, now: u64) -> RunEnd {
         "ask" => StepWait::Answer(question),
         "propose" => StepWait::Approval { question, subject: Json::unchecked("{\"b\":2}"), editable: Editable::All },
         "await" => StepWait::External { question, signal: None, metadata: Some(Json::unchecked("[7]")) },
+        "call" => StepWait::Calls(super::nested::calls(2)),
         "sleep" => StepWait::Time(Timestamp::from_millis(now + 60_000)),
         "limit" => StepWait::RateLimit(Timestamp::from_millis(now + 60_000)),
         _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),

@@ -10,6 +10,7 @@ use domain::{
     call::{Pinned, Running},
     event::{CallEvent, Rejection, TurnEnd},
     link::LinkRecord,
+    nested::Parent,
     standing::StandingUse,
     suspension::Resolution,
 };
@@ -77,6 +78,7 @@ events! {
             caller: PrincipalId,
             rejection: Rejection,
             context: Option<Json> = "Option::is_none",
+            parent: Option<Box<Parent>> = "Option::is_none",
             at: Timestamp,
         }
         TurnCancelled { by: PrincipalId, at: Timestamp }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use domain::{
-    Digest, Json, LinkId, PrincipalId, Receipt, SignalName, Span, Standing, StandingId, Suspension, SuspensionId,
-    Timestamp,
+    CallId, ConversationId, Digest, Json, LinkId, PluginName, PrincipalId, Receipt, SignalName, Span, Standing,
+    StandingId, Suspension, SuspensionId, Timestamp, TurnId,
     approvers::{Delegation, Escalate, Need, Vote, Who},
     link::LinkRecord,
+    nested::{NestedCall, NestedTurn, Parent},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
         ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy, Resolution,
@@ -42,6 +43,7 @@ records! {
         delegations: Vec<Delegation> = "Vec::is_empty",
         signal: Option<SignalName> = "Option::is_none",
         metadata: Option<Json> = "Option::is_none",
+        nested: Option<NestedTurn> = "Option::is_none",
     }
 
     #[derive(Default, PartialEq)]
@@ -103,6 +105,7 @@ impl From<&Suspension> for SuspensionV1 {
             delegations: Vec::new(),
             signal: None,
             metadata: None,
+            nested: None,
         };
         match body.clone() {
             SuspensionBody::Approval(ApprovalRequest {
@@ -129,6 +132,7 @@ impl From<&Suspension> for SuspensionV1 {
                 let (prompt, asked) = stored(about, None);
                 Self { prompt, asked, response: result_schema, signal, metadata, ..empty }
             }
+            SuspensionBody::Nested(nested) => Self { nested: Some(nested), ..empty },
             SuspensionBody::Timer | SuspensionBody::RateLimit => empty,
         }
     }
@@ -171,6 +175,8 @@ impl From<SuspensionV1> for Suspension {
                 signal: record.signal,
                 metadata: record.metadata,
             }),
+            // A record without its turn is damaged. The wait then ends with its expiry, as a timer does.
+            SuspensionKind::Children => record.nested.map_or(SuspensionBody::Timer, SuspensionBody::Nested),
             SuspensionKind::Timer => SuspensionBody::Timer,
             SuspensionKind::RateLimit => SuspensionBody::RateLimit,
         };
@@ -222,6 +228,25 @@ records! {
         at: Timestamp,
     }
 
+    struct NestedTurn "NestedTurn" {
+        turn: TurnId,
+        calls: Arc<[NestedCall]>,
+    }
+
+    struct NestedCall "NestedCall" {
+        tool: Arc<str>,
+        arguments: Json,
+    }
+
+    struct Parent "Parent" {
+        conversation: ConversationId,
+        turn: TurnId,
+        call: CallId,
+        plugin: PluginName,
+        tool: Arc<str>,
+        depth: u32,
+    }
+
     struct LinkRecord "LinkRecord" {
         id: LinkId,
         to: PrincipalId,
@@ -249,7 +274,7 @@ records! {
         by: PrincipalId,
     }
 
-    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer, External, RateLimit }
+    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer, External, RateLimit, Children }
 
     struct SuspendedStep "SuspendedStep" {
         digest: Digest,

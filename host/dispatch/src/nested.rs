@@ -1,0 +1,203 @@
+//! Nested turns: submits those that calls wait for, returns their results, and cancels those that no call waits for.
+//!
+//! The commit of a wait has the nested turn, and the nested turn names its parent. So everything here follows from the two
+//! turns, and doing it again changes nothing. After a kill, both are found among the turns that have not ended.
+
+use domain::{
+    Outcome, Principal, Span, Turn, TurnId,
+    nested::{self, NestedTurn, Parent},
+    outcome::{Failure, FailureCode},
+    principal::Role,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+use crate::committer::{Observer, TurnChange};
+use crate::error::Error;
+use crate::handle::Handle;
+use crate::ports::Commit;
+use crate::quota::Busy;
+use crate::request::{CallRequest, TurnRequest};
+
+/// The pause after the first failure. It doubles with each one that follows.
+const FIRST_PAUSE: Span = Span::from_secs(1);
+
+const MAX_PAUSE: Span = Span::from_secs(60);
+
+/// A turn with a call that asked for a nested turn, and that turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nesting {
+    parent: TurnId,
+    child: TurnId,
+}
+
+/// A nested turn that is submitted.
+pub(crate) struct NewNested {
+    pub(crate) turn: TurnId,
+    pub(crate) parent: Box<Parent>,
+}
+
+/// Notices what changes for nested turns.
+pub(crate) struct NestedTurns(UnboundedSender<Nesting>);
+
+impl NestedTurns {
+    pub(crate) fn new() -> (Self, UnboundedReceiver<Nesting>) {
+        let (sender, receiver) = unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    /// A turn of the last host that has not ended.
+    pub(crate) fn found(&self, turn: &Turn) {
+        awaited(turn).for_each(|child| self.look(turn.id, child));
+        self.look_at_parent(turn);
+    }
+
+    fn look_at_parent(&self, turn: &Turn) {
+        if let Some(parent) = &turn.parent {
+            self.look(parent.turn, turn.id);
+        }
+    }
+
+    fn look(&self, parent: TurnId, child: TurnId) {
+        // Without a receiver, the host is ending, and the next one looks.
+        let _ = self.0.send(Nesting { parent, child });
+    }
+}
+
+impl Observer for NestedTurns {
+    fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
+        let Some(TurnChange { before, after, .. }) = change else { return };
+        let was: Vec<TurnId> = before.iter().flat_map(|turn| awaited(turn)).collect();
+        let now: Vec<TurnId> = awaited(after).collect();
+        let opened = now.iter().filter(|child| !was.contains(child));
+        let closed = was.iter().filter(|child| !now.contains(child));
+        opened.chain(closed).for_each(|child| self.look(after.id, *child));
+        if after.is_ended() {
+            self.look_at_parent(after);
+        }
+    }
+}
+
+/// The nested turns that calls of a turn wait for.
+fn awaited(turn: &Turn) -> impl Iterator<Item = TurnId> {
+    turn.pending().filter_map(|(.., open)| open.nested()).map(|nested| nested.turn)
+}
+
+/// Works for as long as the host lives.
+pub(crate) async fn watch(handle: Handle, mut nestings: UnboundedReceiver<Nesting>) {
+    // These tasks end together with this one.
+    let mut tasks = JoinSet::new();
+    while let Some(nesting) = nestings.recv().await {
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(settle(handle.clone(), nesting));
+    }
+}
+
+/// Does what the two turns require. Tries again after a failure.
+async fn settle(handle: Handle, nesting: Nesting) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match step(&handle, nesting).await {
+            Ok(Next::Done) => return,
+            Ok(Next::Again) => {}
+            Err(error) => {
+                let (child, parent) = (nesting.child, nesting.parent);
+                tracing::warn!(%child, %parent, %error, "a nested turn could not be continued");
+                if error.is_damage() {
+                    return;
+                }
+                handle.sleep(pause).await;
+                pause = Span::from_millis(pause.millis().saturating_mul(2)).min(MAX_PAUSE);
+            }
+        }
+    }
+}
+
+enum Next {
+    Done,
+    /// The turns have changed.
+    Again,
+}
+
+async fn step(handle: &Handle, nesting: Nesting) -> Result<Next, Error> {
+    let parent = handle.turn_for_host(nesting.parent).await?;
+    let waits = parent.as_ref().and_then(|turn| waiting(turn, nesting.child).map(|(nested, of)| (turn, nested, of)));
+    match (waits, handle.turn_for_host(nesting.child).await?) {
+        (Some((turn, nested, parent)), None) => submit(handle, turn, nested, parent).await,
+        (Some(_), Some(child)) => {
+            if let Some(results) = child.nested_results() {
+                handle.return_nested(nesting.parent, nesting.child, results).await?;
+            }
+            Ok(Next::Done)
+        }
+        (None, Some(child)) if !child.is_ended() => {
+            handle.cancel(&caller(&child), &child.conversation, child.id).await?;
+            Ok(Next::Done)
+        }
+        (None, _) => Ok(Next::Done),
+    }
+}
+
+/// The wait for a nested turn, and the call that waits.
+fn waiting(turn: &Turn, child: TurnId) -> Option<(&NestedTurn, Box<Parent>)> {
+    let (_, call, nested) = turn
+        .pending()
+        .find_map(|(index, call, open)| Some((index, call, open.nested().filter(|it| it.turn == child)?)))?;
+    let parent = Parent {
+        conversation: turn.conversation.clone(),
+        turn: turn.id,
+        call: call.id.clone(),
+        plugin: call.pinned.as_ref()?.plugin.clone(),
+        tool: call.tool.clone(),
+        depth: turn.depth().saturating_add(1),
+    };
+    Some((nested, Box::new(parent)))
+}
+
+/// Submits a nested turn in the name of its parent's caller. The next look at the two turns cancels it if its parent ended
+/// meanwhile.
+async fn submit(handle: &Handle, turn: &Turn, nested: &NestedTurn, parent: Box<Parent>) -> Result<Next, Error> {
+    let calls = nested.ids().zip(nested.calls.iter()).map(|(id, call)| CallRequest {
+        id,
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        result: None,
+        origin: None,
+    });
+    let request = TurnRequest {
+        conversation: turn.conversation.of_nested(),
+        calls: calls.collect(),
+        context: turn.context.clone(),
+        rejection: domain::event::Rejection::default(),
+        ephemeral: false,
+    };
+    let new = NewNested { turn: nested.turn, parent };
+    match handle.submit_nested(&caller(turn), request, &new).await {
+        Ok(()) => {}
+        Err(error) if is_temporary(&error) => return Err(error),
+        Err(error) => {
+            let outcome = Outcome::Failed(Failure::new(code(&error), error.to_string()));
+            let results = nested::refused(nested.calls.len(), &outcome);
+            handle.return_nested(turn.id, nested.turn, results).await?;
+        }
+    }
+    Ok(Next::Again)
+}
+
+/// The principal of a turn, as its caller.
+fn caller(turn: &Turn) -> Principal {
+    Principal::new(turn.caller.clone(), [Role::Caller])
+}
+
+/// Whether the same turn may be accepted later without an answer or an end of another turn, which could wait for this one.
+fn is_temporary(error: &Error) -> bool {
+    matches!(error, Error::Fault(_) | Error::DiskLow | Error::Loading { .. } | Error::Busy(Busy { wait: Some(_), .. }))
+}
+
+fn code(error: &Error) -> FailureCode {
+    match error {
+        Error::Busy(_) => FailureCode::Busy,
+        Error::TooLarge { .. } | Error::Refused(_) => FailureCode::LimitExceeded,
+        _ => FailureCode::HostFault,
+    }
+}

@@ -1,0 +1,337 @@
+//! Nested turns in the real loop: submitted once, answered, returned, cancelled, and recovered after each kill. The time is
+//! simulated, and so are the guests.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use dispatch::ports::{AsDeclared, End, Log as _, Policy, Question, Run, Store};
+use dispatch::{Answer, Dispatcher, Error, Forbidden, Handle, Parts, Quota, Quotas};
+use domain::{
+    Digest, Json, Outcome, Refusal, Span, SuspensionId, Turn, TurnId,
+    gate::Verdict,
+    nested::NestedCall,
+    outcome::{Failure, FailureCode},
+    principal::Role,
+    refusal::NotAllowed,
+    standing::{Pin, StandingTerms},
+    step::{StepEnd, StepRequest, StepWait},
+    turn::{TurnSettings, TurnState},
+};
+use toolgate_tests::faults::{Death, MortalStore};
+use toolgate_tests::requests::{answer, call, conversation, principal, turn};
+use toolgate_tests::tools::WordTools;
+use toolgate_tests::world::{World, settle};
+
+/// The calls of the nested turn, by tool.
+type Calls = &'static [&'static str];
+
+/// A host whose durable tool `tool_0` calls other tools, and returns their results. `tool_1` is a server tool, `tool_2` is one that
+/// requires approval.
+struct NestingHost {
+    world: World,
+    store: Arc<MortalStore>,
+    settings: TurnSettings,
+    quotas: Quotas,
+    calls: Calls,
+    /// What the policy was asked: the tool, the conversation, and the tool that called it.
+    asked: Arc<Mutex<Vec<(String, String, Option<String>)>>>,
+    running: Option<Dispatcher>,
+}
+
+struct Listening(Arc<Mutex<Vec<(String, String, Option<String>)>>>);
+
+#[async_trait]
+impl Policy for Listening {
+    async fn decide(&self, question: Question) -> Verdict {
+        let via = question.via.as_ref().map(|via| via.tool.to_string());
+        let tool = question.known.tool.name.to_string();
+        self.0.lock().unwrap().push((tool, question.conversation.to_string(), via));
+        AsDeclared.decide(question).await
+    }
+}
+
+/// A run of the durable tool: it calls the other tools once, and returns what they returned.
+fn run(run: &Run, calls: Calls) -> End {
+    let Some(durable) = &run.durable else {
+        return End::unrun(Outcome::Ok { value: Json::unchecked("{\"done\":1}"), trusted: true }.into());
+    };
+    match durable.steps.first().map(|step| &step.end) {
+        None => {
+            let calls = calls.iter().map(|tool| NestedCall { tool: (*tool).into(), arguments: Json::unchecked("{}") });
+            let wait = StepWait::Calls(calls.collect());
+            End::unrun(domain::step::RunEnd::Waits(StepRequest { digest: Digest::of("calls"), wait }))
+        }
+        Some(StepEnd::Returned(results)) => {
+            End::unrun(Outcome::Ok { value: Json::unchecked(format!("{{\"got\":{results}}}")), trusted: true }.into())
+        }
+        Some(other) => {
+            let failure = Failure::new(FailureCode::ToolFailed, format!("{other:?}"));
+            End::unrun(Outcome::Failed(failure).into())
+        }
+    }
+}
+
+const AGENT: &str = "agent";
+
+impl NestingHost {
+    fn new(calls: Calls) -> Self {
+        let world = World::default();
+        let store = Arc::new(MortalStore::new(world.store.clone()));
+        let (settings, quotas, asked) = (TurnSettings::default(), Quotas::default(), Arc::default());
+        Self { world, store, settings, quotas, calls, asked, running: None }
+    }
+
+    fn started(calls: Calls) -> Self {
+        let mut host = Self::new(calls);
+        host.start();
+        host
+    }
+
+    fn start(&mut self) {
+        let calls = self.calls;
+        let words = ["server:durable=yes", "server", "server!"];
+        let tools = WordTools::new(&words, move |job: Run| std::future::ready(run(&job, calls)));
+        let parts = self.world.parts(Arc::new(tools));
+        let store: Arc<dyn Store> = self.store.clone();
+        let policy = Arc::new(Listening(self.asked.clone()));
+        let (settings, quotas) = (self.settings.clone(), self.quotas.clone());
+        self.running = Some(Dispatcher::start(Parts { store, policy, settings, quotas, ..parts }));
+    }
+
+    /// Kills the host, and starts one on what is on disk.
+    fn restart(&mut self) {
+        self.running = None;
+        self.store = Arc::new(MortalStore::new(self.world.store.clone()));
+        self.start();
+    }
+
+    fn handle(&self) -> Handle {
+        self.running.as_ref().unwrap().handle()
+    }
+
+    async fn submit(&self) -> TurnId {
+        let request = turn("c", [call("a", "tool_0", "{}")]);
+        let id = self.handle().submit(&principal(AGENT, Role::Caller), request).await.unwrap().turn.id;
+        settle().await;
+        id
+    }
+
+    async fn turn(&self, id: TurnId) -> Turn {
+        self.handle().turn_for_host(id).await.unwrap().unwrap()
+    }
+
+    /// The nested turns of the conversation.
+    async fn nested(&self) -> Vec<Turn> {
+        let (by, of) = (principal(AGENT, Role::Caller), conversation("~c"));
+        self.handle().turns(&by, &of, |_| true, None, 10).await.map_or_else(|_| Vec::new(), |(turns, _)| turns)
+    }
+
+    /// The turn on disk. A host that died may hold it.
+    async fn stored(&self, id: TurnId) -> Turn {
+        let loaded = self.world.store.load(id).await.unwrap().found().unwrap();
+        Turn::replay(&loaded.events).unwrap()
+    }
+
+    async fn outcome(&self, id: TurnId) -> Option<Outcome> {
+        self.turn(id).await.calls[0].outcome().cloned()
+    }
+
+    async fn result(&self, id: TurnId) -> String {
+        match self.outcome(id).await {
+            Some(Outcome::Ok { value, trusted: true }) => value.as_str().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Decides the open approval of the nested turn.
+    async fn decide(&self, decision: &str) {
+        let open = self.nested().await[0].pending().next().unwrap().2.id;
+        self.handle().resolve(&principal("ann", Role::Approver), answer(open, decision)).await.unwrap();
+        settle().await;
+    }
+
+    async fn pass(&self, span: Span) {
+        self.world.clock.advance(span);
+        settle().await;
+    }
+}
+
+const BOTH: Calls = &["tool_1", "tool_2"];
+
+#[tokio::test]
+async fn call_gets_the_results_when_all_calls_have_ended() {
+    let host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    let nested = host.nested().await;
+    assert_eq!((nested.len(), nested[0].caller.as_str()), (1, AGENT));
+    let parent = nested[0].parent.as_deref().unwrap();
+    assert_eq!((parent.turn, parent.call.as_str(), parent.depth, &*parent.tool), (id, "a", 1, "tool_0"));
+    assert_eq!(host.outcome(id).await, None, "it waits for the approval");
+    host.decide("approve").await;
+    assert_eq!(host.result(id).await, r#"{"got":[{"ok":true,"result":{"done":1}},{"ok":true,"result":{"done":1}}]}"#);
+    let asked = host.asked.lock().unwrap().clone();
+    let through = |tool: &str| (tool.to_owned(), "c".to_owned(), Some("tool_0".to_owned()));
+    assert_eq!(asked[..3], [("tool_0".to_owned(), "c".to_owned(), None), through("tool_1"), through("tool_2")]);
+}
+
+/// A standing approval for two uses.
+fn standing(suspension: SuspensionId) -> Answer {
+    let terms = StandingTerms { time: Span::from_secs(3_600), uses: 2, pin: Pin::All };
+    Answer { standing: Some(terms), ..answer(suspension, "approve") }
+}
+
+#[tokio::test]
+async fn nested_call_has_no_standing_approval() {
+    let host = NestingHost::started(BOTH);
+    let request = turn("d", [call("a", "tool_2", "{}")]);
+    let direct = host.handle().submit(&principal(AGENT, Role::Caller), request).await.unwrap().turn;
+    let ann = principal("ann", Role::Approver);
+    host.handle().resolve(&ann, standing(direct.pending().next().unwrap().2.id)).await.unwrap();
+    host.submit().await;
+    let nested = host.nested().await;
+    let open = nested[0].pending().next().expect("the standing approval does not cover it").2;
+    let refused = host.handle().resolve(&ann, standing(open.id)).await;
+    assert!(matches!(refused, Err(Error::Refused(Refusal::NotAllowed(NotAllowed::Standing(_))))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn denied_expired_and_unknown_calls_are_results() {
+    for (calls, decision, code) in
+        [(BOTH, Some("deny"), "denied"), (BOTH, None, "expired"), (&["no"], None, "unknown_tool")]
+    {
+        let host = NestingHost::started(calls);
+        let id = host.submit().await;
+        match decision {
+            Some(decision) => host.decide(decision).await,
+            None => host.pass(Span::from_secs(30 * 86_400)).await,
+        }
+        let result = host.result(id).await;
+        assert!(result.contains(&format!(r#"{{"ok":false,"error":{{"code":"{code}""#)), "{result}");
+    }
+}
+
+#[tokio::test]
+async fn cancelled_call_cancels_its_nested_turn() {
+    let host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    host.handle().cancel(&principal(AGENT, Role::Caller), &conversation("c"), id).await.unwrap();
+    settle().await;
+    let nested = host.nested().await;
+    let outcomes: Vec<_> = nested[0].calls.iter().map(|call| call.outcome().unwrap().as_str()).collect();
+    assert_eq!(outcomes, ["ok", "cancelled"]);
+    assert_eq!(host.outcome(id).await, Some(Outcome::Cancelled));
+}
+
+#[tokio::test]
+async fn cancelled_nested_turn_is_a_result() {
+    let host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    let nested = host.nested().await[0].id;
+    host.handle().cancel(&principal(AGENT, Role::Caller), &conversation("~c"), nested).await.unwrap();
+    settle().await;
+    assert!(host.result(id).await.contains(r#""code":"cancelled""#));
+}
+
+#[tokio::test]
+async fn kill_at_any_commit_submits_the_nested_turn_once() {
+    for death in [Death::Before, Death::After] {
+        for commits in 0..6 {
+            let mut host = NestingHost::started(BOTH);
+            host.store.die_after(commits, death);
+            let handle = host.handle();
+            // It never returns if the host dies in between.
+            let submitting = tokio::spawn(async move {
+                let request = turn("c", [call("a", "tool_0", "{}")]);
+                handle.submit(&principal(AGENT, Role::Caller), request).await.map(drop)
+            });
+            settle().await;
+            submitting.abort();
+            host.restart();
+            settle().await;
+            let id = host.submit().await;
+            assert_eq!(host.nested().await.len(), 1, "{death:?} {commits}");
+            host.decide("approve").await;
+            let result = host.result(id).await;
+            assert_eq!(result, r#"{"got":[{"ok":true,"result":{"done":1}},{"ok":true,"result":{"done":1}}]}"#);
+        }
+    }
+}
+
+#[tokio::test]
+async fn results_reach_a_call_whose_host_was_killed() {
+    let mut host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    // The decision and the start, the end of the guest, and nothing of the parent.
+    host.store.die_after(2, Death::Before);
+    host.decide("approve").await;
+    assert!(host.stored(id).await.calls[0].open().is_some(), "the host died before it returned the results");
+    host.restart();
+    settle().await;
+    assert!(host.result(id).await.contains(r#""ok":true"#));
+}
+
+#[tokio::test]
+async fn kill_after_a_cancellation_leaves_no_nested_turn_behind() {
+    let mut host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    let nested = host.nested().await[0].id;
+    host.store.die_after(1, Death::Before);
+    host.handle().cancel(&principal(AGENT, Role::Caller), &conversation("c"), id).await.unwrap();
+    settle().await;
+    assert!(!host.stored(nested).await.is_ended(), "the host died before it cancelled the nested turn");
+    host.restart();
+    settle().await;
+    assert!(host.turn(nested).await.is_ended());
+}
+
+#[tokio::test]
+async fn no_caller_submits_to_the_conversation_of_nested_turns() {
+    let host = NestingHost::started(BOTH);
+    for (by, role) in [(AGENT, Role::Caller), ("root", Role::Admin)] {
+        let request = turn("~c", [call("x", "tool_1", "{}")]);
+        let refused = host.handle().submit(&principal(by, role), request).await;
+        assert!(matches!(refused, Err(Error::Forbidden(Forbidden::Nested))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn turns_are_nested_to_a_limit() {
+    let mut host = NestingHost::new(&["tool_0"]);
+    host.settings.nesting_depth = 3;
+    host.start();
+    let id = host.submit().await;
+    let depths: Vec<u32> = host.nested().await.iter().map(Turn::depth).collect();
+    assert_eq!(depths, [3, 2, 1], "newest first, all in one conversation");
+    let result = host.result(id).await;
+    assert_eq!(result.matches("limit_exceeded").count(), 1, "{result}");
+}
+
+#[tokio::test]
+async fn nested_turns_count_for_their_caller() {
+    let mut host = NestingHost::new(BOTH);
+    host.quotas.each = Quota { open_turns: 1, ..Quota::default() };
+    host.start();
+    let id = host.submit().await;
+    let result = host.result(id).await;
+    assert_eq!(result.matches(r#""code":"busy""#).count(), 2, "{result}");
+    assert!(host.nested().await.is_empty());
+}
+
+#[tokio::test]
+async fn nested_turn_waits_for_space_on_the_disk() {
+    let host = NestingHost::started(&["tool_1"]);
+    let (disk, first, second) = (host.world.disk.clone(), host.store.hold(), host.store.hold());
+    first.add_permits(1);
+    let request = turn("c", [call("a", "tool_0", "{}")]);
+    let submitted = host.handle().submit(&principal(AGENT, Role::Caller), request).await.unwrap();
+    settle().await;
+    disk.leave(0);
+    second.add_permits(1);
+    settle().await;
+    assert!(matches!(host.turn(submitted.turn.id).await.state, TurnState::Open));
+    disk.leave(1 << 40);
+    host.pass(Span::from_secs(60)).await;
+    assert!(host.result(submitted.turn.id).await.contains(r#""ok":true"#));
+}
