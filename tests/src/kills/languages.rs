@@ -113,12 +113,13 @@ impl Killed<'_> {
             let (name, key) = (language.name(), format!("{}-{}", language.name(), self.submitted));
             let arguments = json!({"key": key, "rounds": ROUNDS, "url": self.server.url("/work")});
             let call = json!({"id": key, "tool": format!("work_{name}"), "arguments": arguments});
-            let turn = self.host.agent.submit_turn(name, &json!({"calls": [call]}));
+            let path = format!("/v1/conversations/{name}/turns");
+            let turn = self.host.agent.post(&path, &json!({"calls": [call]})).ok(201);
             self.open.push(Open { language, key, turn });
         }
     }
 
-    /// Answers one of so many open questions.
+    /// Answers one in this many open questions.
     fn answer(&mut self, one_in: usize) {
         for open in &self.open {
             let turn = self.host.agent.get(&path(&open.turn)).ok(200);

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use capabilities::calls::ToolPattern;
 use capabilities::http::{HttpClient, HttpRule, Reach, SystemResolver};
 use capabilities::keyvalue::{KeyValueQuota, Service};
 use capabilities::{Grants, Services};
@@ -80,7 +81,8 @@ impl Guests {
             HttpRule { idempotent: path == IDEMPOTENT, retry: Some(RETRY), ..rule }
         };
         let http = vec![rule(IDEMPOTENT), rule(ONCE)];
-        let grants = Grants { keyvalue: Some(KeyValueQuota::default()), http, ..Grants::default() };
+        let calls = vec![ToolPattern::try_from("run".to_owned()).expect("a tool")];
+        let grants = Grants { keyvalue: Some(KeyValueQuota::default()), http, calls, ..Grants::default() };
         let granted = PluginSettings { grants: Arc::new(grants), holder: GrantHolder::AnyComponent, limits: None };
         let mut settings = RegistrySettings::new(data.path());
         settings.plugins.insert(plugin.clone(), granted);

@@ -9,7 +9,7 @@ use dispatch::{Answer, Dispatcher, Error, Handle, Parts, Until};
 use domain::journal::{Entry, Record};
 use domain::suspension::{Suspension, SuspensionKind};
 use domain::{
-    CallIndex, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, principal::Role, turn::TurnSettings,
+    CallIndex, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId, principal::Role, turn::TurnSettings,
 };
 use toolgate_tests::faults::{Death, MortalStore};
 use toolgate_tests::requests::{answer as answered, call, conversation, principal, turn};
@@ -33,7 +33,7 @@ pub(crate) struct Carried<'a> {
     late: Option<Commit>,
 }
 
-/// What a call did. A kill changes none of it.
+/// The traces of a call. A kill changes none of them.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Done {
     pub(crate) outcome: Outcome,
@@ -107,27 +107,26 @@ impl<'a> Carried<'a> {
         let agent = principal("agent", Role::Caller);
         let request = turn("c", [call("call", "run", self.program.arguments())]);
         let id = handle.submit(&agent, request).await.expect("the turn is submitted").turn.id;
-        let mut looks = 0;
-        loop {
-            let conversation = conversation("c");
-            let quiet = handle.wait(&agent, &conversation, id, Until::Quiet, Span::from_secs(1 << 30));
+        let of = conversation("c");
+        for _ in 0..MAX_LOOKS {
+            let quiet = handle.wait(&agent, &of, id, Until::Quiet, Span::from_secs(1 << 30));
             let turn = quiet.await.expect("the turn can be read");
             if turn.is_ended() {
                 return turn;
             }
-            if let Some((.., open)) = turn.pending().next() {
-                self.end(handle, &agent, open).await;
+            for open in nested(handle).await.iter().chain([&turn]).flat_map(Turn::pending) {
+                self.end(handle, &agent, open.2).await;
             }
             // The host sees in a task of its own that a wait is over.
-            looks += 1;
-            assert!(looks < MAX_LOOKS, "the call does not go on: {turn:?}");
             tokio::task::yield_now().await;
         }
+        panic!("the call does not go on")
     }
 
     /// Ends a wait: its time comes, or somebody answers.
     async fn end(&mut self, handle: &Handle, agent: &Principal, open: &Suspension) {
         match open.kind() {
+            SuspensionKind::Children => {}
             SuspensionKind::Timer | SuspensionKind::RateLimit => {
                 if open.kind() == SuspensionKind::RateLimit && self.lifted.insert(open.id) {
                     self.guests.server.lift();
@@ -148,26 +147,44 @@ impl<'a> Carried<'a> {
         }
     }
 
-    /// What it did.
+    /// The effects of the call and of its nested turns, and how they ended.
     pub(crate) fn done(&self, turn: &Turn) -> Done {
         let call = &turn.calls[0];
-        let journal = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
+        let (mut steps, mut journal) = (Vec::new(), Vec::new());
+        let nested = runtime().block_on(async {
+            let parts = self.world.parts(self.guests.registry.clone());
+            nested(&Dispatcher::start(parts).handle()).await
+        });
+        for turn in nested.iter().chain([turn]) {
+            steps.extend(turn.calls[0].steps().map(|step| format!("{} {step:?}", turn.id)));
+            let entries = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
+            journal.extend(entries.iter().map(|each| entry(turn.id, each)));
+        }
         Done {
             outcome: call.outcome().expect("the call has ended").clone(),
-            steps: call.steps().map(|step| format!("{step:?}")).collect(),
-            journal: journal.iter().map(entry).collect(),
+            steps,
+            journal,
             values: self.guests.values(),
             effects: self.guests.server.carried_out(),
         }
     }
 }
 
+/// The nested turns, in the order of their submission.
+async fn nested(handle: &Handle) -> Vec<Turn> {
+    let (by, of) = (principal("agent", Role::Caller), conversation("~c"));
+    // Before the first one, there is no such conversation.
+    let mut turns = handle.turns(&by, &of, |_| true, None, 100).await.map_or_else(|_| Vec::new(), |(turns, _)| turns);
+    turns.sort_by_key(|turn| turn.id);
+    turns
+}
+
 /// An entry without its run and its salt. `in_doubt` of a refusal says whether a kill came before it.
-fn entry(entry: &Entry) -> String {
+fn entry(turn: TurnId, entry: &Entry) -> String {
     let Entry { number, step, function, digest, at, record, .. } = entry;
     let record = match record {
         Record::Refused(refused) => format!("refused until {:?} for {:?}", refused.until, refused.wait),
         other => format!("{other:?}"),
     };
-    format!("{number} after {step}: {function:?} {digest} {at:?} {record}")
+    format!("{turn} {number} after {step}: {function:?} {digest} {at:?} {record}")
 }

@@ -24,7 +24,7 @@ const PROGRESS: u32 = 1_000;
 /// The kills to carry out.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// Programs are run until there were so many kills.
+    /// Programs are run until there were this many kills.
     pub(crate) kills: u32,
     /// The seed of the first program. The next program has the next one.
     pub(crate) seed: u64,
@@ -119,8 +119,10 @@ fn compare(seed: u64, guests: &Guests, tally: &mut Tally) {
 fn stops_in_doubt(found: &Done, expected: &Done) {
     let begun = found.journal.last().expect("an entry");
     assert!(begun.contains("Begun") && begun.contains(ONCE), "{begun}");
-    assert_eq!(found.journal, expected.journal[..found.journal.len()]);
-    assert_eq!(found.steps, expected.steps[..found.steps.len()]);
+    let differs =
+        |(found, expected): (&[String], &[String])| found.iter().find(|each| !expected.contains(each)).cloned();
+    assert_eq!(differs((&found.journal, &expected.journal)), None, "{expected:#?}");
+    assert_eq!(differs((&found.steps, &expected.steps)), None, "{expected:#?}");
     // Nobody knows whether the server got the request.
     assert_eq!(found.effects, expected.effects[..found.effects.len()]);
     let begun = |done: &Done| done.journal.iter().filter(|entry| entry.contains("Begun")).count();

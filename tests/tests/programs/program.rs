@@ -14,6 +14,9 @@ pub(crate) const ONCE: &str = "/once/";
 
 const MAX_OPERATIONS: usize = 14;
 
+/// The operations of a program that another one calls.
+const MAX_NESTED: usize = 5;
+
 /// A program: the operations of the plugin `program`.
 pub(crate) struct Program {
     pub(crate) operations: Vec<Value>,
@@ -24,12 +27,11 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn new(seed: u64, server: &Server) -> Self {
         let mut random = Random::new(seed);
-        let mut limited = Vec::new();
-        // Nothing in doubt ends most programs, so that they come to their ends.
-        let asks_for_doubt = random.once_in(4);
-        let length = 1 + random.below(MAX_OPERATIONS);
-        let operations = (0..length).map(|n| operation(n, &mut random, server, asks_for_doubt, &mut limited)).collect();
-        Self { operations, limited }
+        // A request in doubt ends the call, so most programs have none.
+        let may_doubt = random.once_in(4);
+        let mut drawn = Drawn { random, server, may_doubt, limited: Vec::new() };
+        let operations = drawn.operations("", MAX_OPERATIONS);
+        Self { operations, limited: drawn.limited }
     }
 
     pub(crate) fn arguments(&self) -> String {
@@ -37,29 +39,58 @@ impl Program {
     }
 }
 
-fn operation(n: usize, random: &mut Random, server: &Server, may_doubt: bool, limited: &mut Vec<String>) -> Value {
-    let key = |kind: &str, random: &mut Random| format!("{kind}{}", random.below(2));
-    match random.below(17) {
-        0 => json!({"do": "get", "key": key("value", random)}),
-        1 => json!({"do": "set", "key": key("value", random), "value": format!("v{n}")}),
-        2 => json!({"do": "delete", "key": key("value", random)}),
-        3 => json!({"do": "increment", "key": key("count", random), "by": n}),
-        4 => json!({"do": "append", "key": key("text", random), "text": format!("{n},")}),
-        5 => json!({"do": "keys"}),
-        6 | 7 => json!({"do": "send", "method": "GET", "url": server.url("/sure/count"), "body": null}),
-        8..11 => {
-            let body = format!("p{n}");
-            let times = if random.once_in(3) { 1 + random.below(2) } else { 0 };
-            limited.extend(std::iter::repeat_n(body.clone(), times));
-            let path = if may_doubt && times == 0 && random.once_in(2) { ONCE } else { IDEMPOTENT };
-            json!({"do": "send", "method": "POST", "url": server.url(path), "body": body})
+/// Draws operations.
+struct Drawn<'a> {
+    random: Random,
+    server: &'a Server,
+    /// Whether a request may not be sent again.
+    may_doubt: bool,
+    limited: Vec<String>,
+}
+
+impl Drawn<'_> {
+    /// `caller`: the operation that calls this program, or nothing.
+    fn operations(&mut self, caller: &str, max: usize) -> Vec<Value> {
+        let length = 1 + self.random.below(max);
+        (0..length).map(|n| self.operation(caller.is_empty(), &format!("{caller}{n}"))).collect()
+    }
+
+    /// An operation of this name. `is_outer`: no other program calls it.
+    fn operation(&mut self, is_outer: bool, name: &str) -> Value {
+        match self.random.below(18) {
+            0 => json!({"do": "get", "key": self.key("value")}),
+            1 => json!({"do": "set", "key": self.key("value"), "value": name}),
+            2 => json!({"do": "delete", "key": self.key("value")}),
+            3 => json!({"do": "increment", "key": self.key("count"), "by": 1 + self.random.below(9)}),
+            4 => json!({"do": "append", "key": self.key("text"), "text": name}),
+            5 => json!({"do": "keys"}),
+            6 => json!({"do": "send", "method": "GET", "url": self.server.url(IDEMPOTENT), "body": null}),
+            7..11 => self.post(is_outer, name),
+            11 => json!({"do": "ask", "prompt": name}),
+            12 => json!({"do": "approve", "value": name, "who": ["role:approver"], "quorum": 1}),
+            13 => json!({"do": "await", "signal": name}),
+            14 => json!({"do": "sleep", "ms": 1_000 + self.random.below(100_000)}),
+            15 => json!({"do": *self.random.pick(&["now", "random"])}),
+            16 if is_outer => {
+                let program = self.operations(&format!("{name}."), MAX_NESTED);
+                json!({"do": "call", "tool": "run", "arguments": {"program": program}})
+            }
+            _ => json!({"do": "log", "line": name}),
         }
-        11 => json!({"do": "ask", "prompt": format!("Question {n}?")}),
-        12 => json!({"do": "approve", "value": format!("a{n}"), "who": ["role:approver"], "quorum": 1}),
-        13 => json!({"do": "await", "signal": format!("signal-{n}")}),
-        14 => json!({"do": "sleep", "ms": 1_000 + random.below(100_000)}),
-        15 => json!({"do": *random.pick(&["now", "random"])}),
-        _ => json!({"do": "log", "line": format!("line {n}")}),
+    }
+
+    /// A key for values of a kind.
+    fn key(&mut self, kind: &str) -> String {
+        format!("{kind}{}", self.random.below(2))
+    }
+
+    /// A request with the name as its body. The server may refuse it a few times.
+    fn post(&mut self, is_outer: bool, name: &str) -> Value {
+        let times = if self.random.once_in(3) { 1 + self.random.below(2) } else { 0 };
+        self.limited.extend(std::iter::repeat_n(name.to_owned(), times));
+        let is_once = is_outer && self.may_doubt && times == 0 && self.random.once_in(2);
+        let url = self.server.url(if is_once { ONCE } else { IDEMPOTENT });
+        json!({"do": "send", "method": "POST", "url": url, "body": name})
     }
 }
 

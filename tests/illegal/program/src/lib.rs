@@ -63,6 +63,11 @@ enum Operation {
     Sleep {
         ms: u64,
     },
+    /// Calls a tool, and returns its result or why it has none.
+    Call {
+        tool: String,
+        arguments: Value,
+    },
     /// Returns the microseconds since 1970.
     Now,
     /// Returns a random number.
@@ -113,6 +118,11 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
         }
         Operation::Await { signal } => {
             json!(call.await_external::<String>(External::new("A job ends").signal(&signal))?)
+        }
+        Operation::Call { tool, arguments } => {
+            let returned = call.call_tools(ToolCalls::new().call(&tool, arguments))?;
+            let values = returned.into_iter().map(|each| each.unwrap_or_else(|error| json!({"code": error.code})));
+            json!(values.collect::<Vec<_>>())
         }
         Operation::Now => {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
