@@ -40,6 +40,9 @@ def roll_out(
         str | None,
         Field("The signal that reports its health. Without it, people say whether it is healthy.", min_length=1, max_length=64),
     ] = None,
+    deploy: Annotated[
+        bool, Field("Whether it is deployed. A person must approve that again. Without it, people only decide about the plan.")
+    ] = False,
 ) -> dict[str, Any]:
     """Rolls a version out, with the people who decide about it."""
     # The states of a rollout, in their order.
@@ -50,6 +53,10 @@ def roll_out(
         plan = call.approve(f"Roll {version} out to {plan.environment}?", plan, risk="high", editable=["instances"])
     except durable.Denied as denied:
         return {"state": "rejected", "comment": denied.comment}
+    if deploy:
+        (deployed,) = call.call_tools(("roll_out_py_deploy", plan))
+        if deployed.error:
+            return {"state": "not deployed", "reason": deployed.error.message, "plan": plan}
     call.sleep(settles_s)
     healthy = reported(plan, signal, call) if signal else asked(plan, call)
     return {"state": "done" if healthy else "rolled back", "plan": plan}
@@ -72,3 +79,23 @@ def reported(plan: Plan, signal: str, call: Call) -> bool:
         return False
     call.log("info", f"it is reported: {health.detail or 'no detail'}")
     return health.healthy
+
+
+@tool(
+    name="roll_out_py_deploy",
+    title="Deploy a version",
+    requires_approval=True,
+    prompt="Deploy {version} to {environment}, with {instances} instances?",
+    risk="high",
+)
+def carry_out(
+    version: Annotated[str, Field("For example 1.4.2.")],
+    environment: Annotated[str, Field("The name of the environment.")],
+    instances: Annotated[int, Field("The number of instances.", minimum=0)],
+    call: Call,
+) -> dict[str, int]:
+    """Deploys a version to an environment."""
+    # The host runs this only if a person has approved exactly this plan, which no workflow can avoid. The example deploys
+    # nothing. A real tool sends the plan to a service, with the idempotency key of the call.
+    call.log("info", f"deploys {version} to {environment}")
+    return {"instances": instances}

@@ -15,6 +15,12 @@ const release = z.strictObject({
     .max(86_400)
     .default(5)
     .describe("The seconds that it gets before its health is checked."),
+  deploy: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether it is deployed. A person must approve that again. Without it, people only decide about the plan.",
+    ),
   signal: text
     .optional()
     .describe("The signal that reports its health. Without it, people say whether it is healthy."),
@@ -30,17 +36,18 @@ const report = z.strictObject({
 });
 
 /** The exact plan that a person approves. */
-interface Plan {
-  version: string;
-  environment: string;
-  instances: number;
-}
+const approvable = z.strictObject({
+  version: z.string().describe("For example 1.4.2."),
+  environment: z.string().describe("The name of the environment."),
+  instances: z.int().min(0).describe("The number of instances."),
+});
+type Plan = z.output<typeof approvable>;
 
 const ended = (error: unknown, reason: WaitError["reason"]): error is WaitError =>
   error instanceof WaitError && error.reason === reason;
 
 /** The states of a rollout, in their order. */
-function rollOut({ version, settles_s, signal }: z.output<typeof release>, call: Call) {
+function rollOut({ version, settles_s, deploy, signal }: z.output<typeof release>, call: Call) {
   const { environment } = call.ask({
     prompt: `To which environment does ${version} go?`,
     response: target,
@@ -54,9 +61,22 @@ function rollOut({ version, settles_s, signal }: z.output<typeof release>, call:
     if (ended(error, "denied")) return { state: "rejected", comment: error.comment ?? null };
     throw error;
   }
+  if (deploy) {
+    const [deployed] = call.callTools([{ tool: "roll_out_ts_deploy", arguments: plan }]);
+    if (!deployed.ok) return { state: "not deployed", reason: deployed.error.message, plan };
+  }
   call.sleep(settles_s * 1000);
   const healthy = signal === undefined ? asked(plan, call) : reported(plan, signal, call);
   return { state: healthy ? "done" : "rolled back", plan };
+}
+
+/**
+ * Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid. The example
+ * deploys nothing. A real tool sends the plan to a service, with the idempotency key of the call.
+ */
+function carryOut({ version, environment, instances }: Plan, call: Call) {
+  call.log("info", `deploys ${version} to ${environment}`);
+  return { instances };
 }
 
 /** Whether people say that it is healthy. */
@@ -91,5 +111,15 @@ export default plugin([
     parameters: release,
     durable: true,
     run: rollOut,
+  }),
+  tool({
+    name: "roll_out_ts_deploy",
+    title: "Deploy a version",
+    description: "Deploys a version to an environment.",
+    parameters: approvable,
+    approval: "requires-approval",
+    prompt: "Deploy {version} to {environment}, with {instances} instances?",
+    risk: "high",
+    run: carryOut,
   }),
 ]);

@@ -84,6 +84,17 @@ tg_answer tg_await_external(tg_call *call, const tg_external *external) {
     return wait_for(call, TG_WAIT_EXTERNAL, asked, is_json);
 }
 
+tg_answer tg_call_tools(tg_call *call, const tg_tool_call *calls, size_t count) {
+    yyjson_mut_doc *doc = tg_doc(call);
+    yyjson_mut_val *request = yyjson_mut_obj(doc), *list = yyjson_mut_obj_add_arr(doc, request, "calls");
+    for (size_t i = 0; i < count; i++) {
+        yyjson_mut_val *each = yyjson_mut_arr_add_obj(doc, list), *arguments = calls[i].arguments;
+        yyjson_mut_obj_add_str(doc, each, "tool", calls[i].tool);
+        yyjson_mut_obj_add_val(doc, each, "arguments", arguments ? yyjson_mut_val_mut_copy(doc, arguments) : yyjson_mut_obj(doc));
+    }
+    return wait_for(call, TG_WAIT_CALLS, request, true);
+}
+
 void tg_sleep(tg_call *call, uint64_t ms) {
     (void)call;
     tg_host_sleep(ms);

@@ -205,6 +205,7 @@ typedef enum {
     TG_WAIT_ASK,      /* a person's answer */
     TG_WAIT_APPROVE,  /* a decision about a value */
     TG_WAIT_EXTERNAL, /* the result of an external system */
+    TG_WAIT_CALLS,    /* the results of other tools */
 } tg_wait;
 
 /* A question to a person. Members that are 0 or NULL have no effect. A list ends with NULL. */
@@ -229,11 +230,17 @@ typedef struct {
     uint64_t expires_ms;  /* limit on the wait, at most that of the tool */
 } tg_external;
 
+/* A call of another tool. All calls of one call together have a limit, 100 unless the operator sets another. */
+typedef struct {
+    const char *tool;          /* its name; required */
+    yyjson_mut_val *arguments; /* an object of tg_doc(call); NULL is an empty one */
+} tg_tool_call;
+
 /* The end of a wait. Without a value, tg_fail has been called: `if (!answer.value) return NULL;`. A result that the function returns
  * replaces that failure. */
 typedef struct {
     tg_end end;        /* how it ended */
-    yyjson_val *value; /* the answer, the value as it was approved, or the result; NULL without one */
+    yyjson_val *value; /* the answer, the value as it was approved, or the result or results; NULL without one */
     tg_text comment;   /* of TG_DENIED; `ptr` is NULL without one */
 } tg_answer;
 
@@ -253,6 +260,16 @@ tg_answer tg_approve(tg_call *call, const tg_question *question, yyjson_mut_val 
  *
  * It fails, without a value, if there is no result. `end` says why. */
 tg_answer tg_await_external(tg_call *call, const tg_external *external);
+
+/* Calls other tools, and waits until all calls have ended. They are a turn of their own, with the approvals, policies and people of any
+ * turn: each may take days, or be denied. The plugin's manifest requests the tools under `calls`, and the operator grants them.
+ *
+ * The value is an array in the order of the calls, with {"ok": true, "result": JSON} or
+ * {"ok": false, "error": {"code": string, "message": string}} for each. A result that the host does not control, as that of a client, a
+ * provider or an external system, also has "trusted": false.
+ *
+ * It fails, without a value, if no tool was called. `end` says why. */
+tg_answer tg_call_tools(tg_call *call, const tg_tool_call *calls, size_t count);
 
 /* Waits for this time. The host aborts the call of a tool that is not durable. */
 void tg_sleep(tg_call *call, uint64_t ms);

@@ -51,7 +51,7 @@ static bool is_durable(void) {
 static const char not_durable[] = "only a durable tool can wait in the middle of a call: declare it with .durable = true";
 
 tg_end tg_host_wait(tg_wait wait, tg_text question, tg_text *text) {
-    static const char *const words[] = {"ask", "approve", "await-external"};
+    static const char *const words[] = {"ask", "approve", "await-external", "call-tools"};
     note(words[wait], question, "");
     if (!is_durable()) {
         *text = text_of(not_durable);

@@ -21,17 +21,19 @@
 extern "C" {
 #endif
 
-/* The end of a durable tool's wait for a person or an external system: TG_TEST_ANSWER(JSON) for tg_ask, TG_TEST_APPROVAL(JSON) for
- * tg_approve, whose JSON can be NULL to approve the value as it is, TG_TEST_RESULT(JSON) for tg_await_external,
+/* The end of a durable tool's wait for a person, an external system or other tools: TG_TEST_ANSWER(JSON) for tg_ask,
+ * TG_TEST_APPROVAL(JSON) for tg_approve, whose JSON can be NULL to approve the value as it is, TG_TEST_RESULT(JSON) for
+ * tg_await_external, TG_TEST_RETURNED(JSON) for tg_call_tools, whose JSON is the array that it returns,
  * {.end = TG_DENIED, .text = COMMENT}, or {.end = TG_EXPIRED}. */
 typedef struct {
     tg_end end;         /* how it ends */
-    const char *text;   /* the answer, the approved value or the result as JSON, or the comment of a denial */
+    const char *text;   /* the answer, the approved value, the result or the results as JSON, or the comment of a denial */
     tg_wait wait;       /* of TG_ANSWERED: the wait that it ends */
 } tg_test_end_t;
 #define TG_TEST_ANSWER(json) {.end = TG_ANSWERED, .text = json}
 #define TG_TEST_APPROVAL(json) {.end = TG_ANSWERED, .text = json, .wait = TG_WAIT_APPROVE}
 #define TG_TEST_RESULT(json) {.end = TG_ANSWERED, .text = json, .wait = TG_WAIT_EXTERNAL}
+#define TG_TEST_RETURNED(json) {.end = TG_ANSWERED, .text = json, .wait = TG_WAIT_CALLS}
 
 /* The identity of calls, and the capabilities that they find. Every member is optional. The key-value store lasts as long as the
  * program. tg_test_forget empties it. */

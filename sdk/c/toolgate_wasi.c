@@ -80,6 +80,7 @@ tg_end tg_host_wait(tg_wait wait, tg_text question, tg_text *text) {
         [TG_WAIT_ASK] = toolgate_plugin_durable_ask,
         [TG_WAIT_APPROVE] = toolgate_plugin_durable_approve,
         [TG_WAIT_EXTERNAL] = toolgate_plugin_durable_await_external,
+        [TG_WAIT_CALLS] = toolgate_plugin_durable_call_tools,
     };
     tools_string_t asked = out(question), found;
     toolgate_plugin_durable_wait_error_t error;

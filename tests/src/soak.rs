@@ -4,6 +4,7 @@
 
 mod follow;
 mod ledger;
+mod pager;
 mod turns;
 mod vitals;
 
@@ -90,7 +91,7 @@ struct Shared {
 /// When a turn does not end as it must.
 pub fn run(plan: Plan) -> Result<Report> {
     ensure!(plan.turns >= MIN_TURNS, "a soak has at least {MIN_TURNS} turns");
-    let mut host = host();
+    let mut host = host()?;
     let followers = Followers::start(&host);
     let ledger = Arc::new(Ledger::open(&host, plan.turns));
     let (ended, progress) = mpsc::channel();
@@ -101,7 +102,7 @@ pub fn run(plan: Plan) -> Result<Report> {
         ended,
         probes: Mutex::default(),
     });
-    let callers: Vec<_> = (0..CALLERS).map(|caller| Clients::new(&host, caller)).collect();
+    let callers = Clients::of(&host, CALLERS);
     let begun = now();
     let workers = (0..WORKERS).map(|number| {
         let (clients, shared, ledger) = (callers[number % CALLERS].clone(), shared.clone(), ledger.clone());
@@ -139,15 +140,33 @@ pub fn run(plan: Plan) -> Result<Report> {
 }
 
 /// A host with the tools of the mix, and with retention that always has something to do.
-fn host() -> Host {
-    let brief = json!([{"name": "brief", "approval": "requires-approval", "options": {"expires_ms": 20}}]);
+fn host() -> Result<Host> {
+    let tools = json!([
+        {"name": "brief", "approval": "requires-approval", "options": {"expires_ms": 20}},
+        {"name": "paged", "approval": "requires-approval"},
+    ]);
     let retention = format!("[retention]\nturns_bytes = {KEPT_BYTES}\nturns_bytes_minutes = 0\ninterval_ms = 500");
-    Setup::with(&["lab", "textkit", "ask", "browser", "ledger", "rollout"])
-        .component("brief", fixture(&brief))
+    let pager = pager::start()?;
+    let webhook = format!(
+        "[[webhook]]\nname = \"pager\"\nurl = \"http://{pager}/\"\nsecret_file = \"{}\"\nprivate = true\ntools = \"paged\"",
+        pager::SECRET_FILE
+    );
+    let rule = format!(
+        "[[policy]]\nname = \"delegated\"\ntools = \"gated_echo\"\nrule = \"ask\"\nneeds = [{{ who = [\"principal:alice\"] }}]\n\
+         arguments = [{{ pointer = \"/value\", equals = \"{}\" }}]",
+        turns::DELEGATED
+    );
+    let setup = Setup::with(&["lab", "textkit", "ask", "browser", "ledger", "rollout"])
+        .component("brief", fixture(&tools))
         .tables(&retention)
         // A soak submits as fast as it can.
         .tables("[quota]\nturns_per_second = 1_000_000\nbytes_per_second = 10_000_000_000")
-        .start()
+        .tables(&webhook)
+        .tables(&rule);
+    let mut host = setup.prepare();
+    fs::write(host.folder().join(pager::SECRET_FILE), pager::SECRET)?;
+    host.start();
+    Ok(host)
 }
 
 /// One of the threads that submit. Returns the number of turns of each kind.

@@ -28,6 +28,23 @@ pub fn open_step(client: &Client, turn: &Value, step: u64) -> Value {
     })
 }
 
+/// A call that waits for a person, in the nested turn of the first call of this turn.
+///
+/// # Panics
+/// When no call of it waits.
+#[must_use]
+pub fn nested(host: &Host, turn: &Value) -> Value {
+    let nested = host.agent.until(&path(turn), |answer| {
+        let nested = answer.json()["calls"][0]["nested"][0].clone();
+        (nested["open"] == true).then_some(nested)
+    });
+    // The turn is submitted after the call waits for it.
+    host.agent.until(&path(&nested), |answer| {
+        let found = (answer.status == 200).then(|| answer.json()["pending"][0].clone());
+        found.filter(|pending| !pending.is_null())
+    })
+}
+
 /// Answers a step, and tries to answer it again with something else.
 ///
 /// # Panics

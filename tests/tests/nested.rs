@@ -6,10 +6,10 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, End, Log as _, Policy, Question, Run, Store};
-use dispatch::{Answer, Dispatcher, Error, Forbidden, Handle, Parts, Quota, Quotas};
+use dispatch::ports::{AsDeclared, Clock as _, End, Filter, Log as _, Policy, Question, Run, Store};
+use dispatch::{Answer, Dispatcher, Error, Forbidden, Handle, Hold, Mode, Parts, Quota, Quotas, RetentionRules, prune};
 use domain::{
-    Digest, Json, Outcome, Refusal, Span, SuspensionId, Turn, TurnId,
+    Digest, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId,
     gate::Verdict,
     nested::NestedCall,
     outcome::{Failure, FailureCode},
@@ -37,6 +37,8 @@ struct NestingHost {
     calls: Calls,
     /// What the policy was asked: the tool, the conversation, and the tool that called it.
     asked: Arc<Mutex<Vec<(String, String, Option<String>)>>>,
+    /// The runs that began: the tool, and the scope that the guest sees.
+    runs: Arc<Mutex<Vec<(String, String)>>>,
     running: Option<Dispatcher>,
 }
 
@@ -79,8 +81,9 @@ impl NestingHost {
     fn new(calls: Calls) -> Self {
         let world = World::default();
         let store = Arc::new(MortalStore::new(world.store.clone()));
-        let (settings, quotas, asked) = (TurnSettings::default(), Quotas::default(), Arc::default());
-        Self { world, store, settings, quotas, calls, asked, running: None }
+        let (settings, quotas, asked, runs) =
+            (TurnSettings::default(), Quotas::default(), Arc::default(), Arc::default());
+        Self { world, store, settings, quotas, calls, asked, runs, running: None }
     }
 
     fn started(calls: Calls) -> Self {
@@ -90,9 +93,12 @@ impl NestingHost {
     }
 
     fn start(&mut self) {
-        let calls = self.calls;
+        let (calls, runs) = (self.calls, self.runs.clone());
         let words = ["server:durable=yes", "server", "server!"];
-        let tools = WordTools::new(&words, move |job: Run| std::future::ready(run(&job, calls)));
+        let tools = WordTools::new(&words, move |job: Run| {
+            runs.lock().unwrap().push((job.tool.to_string(), job.scope_json.to_string()));
+            std::future::ready(run(&job, calls))
+        });
         let parts = self.world.parts(Arc::new(tools));
         let store: Arc<dyn Store> = self.store.clone();
         let policy = Arc::new(Listening(self.asked.clone()));
@@ -116,6 +122,11 @@ impl NestingHost {
         let id = self.handle().submit(&principal(AGENT, Role::Caller), request).await.unwrap().turn.id;
         settle().await;
         id
+    }
+
+    /// How often a tool ran.
+    fn runs_of(&self, tool: &str) -> usize {
+        self.runs.lock().unwrap().iter().filter(|(ran, _)| ran == tool).count()
     }
 
     async fn turn(&self, id: TurnId) -> Turn {
@@ -222,6 +233,132 @@ async fn cancelled_call_cancels_its_nested_turn() {
     let outcomes: Vec<_> = nested[0].calls.iter().map(|call| call.outcome().unwrap().as_str()).collect();
     assert_eq!(outcomes, ["ok", "cancelled"]);
     assert_eq!(host.outcome(id).await, Some(Outcome::Cancelled));
+}
+
+#[tokio::test]
+async fn nothing_of_a_nested_turn_starts_after_its_parent_has_ended() {
+    let mut host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    let nested = host.nested().await[0].clone();
+    let open = nested.pending().next().unwrap().2.id;
+    host.store.die_after(1, Death::Before);
+    host.handle().cancel(&principal(AGENT, Role::Caller), &conversation("c"), id).await.unwrap();
+    settle().await;
+    assert!(!host.stored(nested.id).await.is_ended(), "the host died before it cancelled the nested turn");
+    host.restart();
+    // At once, before the host looks for such turns.
+    let refused = host.handle().resolve(&principal("ann", Role::Approver), answer(open, "approve")).await;
+    assert!(matches!(refused, Err(Error::Refused(Refusal::Stale { .. }))), "{refused:?}");
+    settle().await;
+    assert_eq!(host.runs_of("tool_2"), 0);
+    assert_eq!(host.turn(nested.id).await.calls[1].outcome(), Some(&Outcome::Cancelled));
+}
+
+#[tokio::test]
+async fn parent_ends_before_or_after_its_nested_turn_begins() {
+    let host = NestingHost::started(BOTH);
+    // The commits that begin the turn, suspend its call and begin the nested turn.
+    let [first, second, third] = [host.store.hold(), host.store.hold(), host.store.hold()];
+    first.add_permits(1);
+    second.add_permits(1);
+    let id = host.submit().await;
+    let (handle, by) = (host.handle(), principal(AGENT, Role::Caller));
+    let cancelling = tokio::spawn(async move { handle.cancel(&by, &conversation("c"), id).await.map(drop) });
+    settle().await;
+    assert!(!host.stored(id).await.is_ended(), "the commit that begins the nested turn relies on it");
+    third.add_permits(1);
+    settle().await;
+    cancelling.await.unwrap().unwrap();
+    let nested = &host.nested().await[0];
+    assert!(host.stored(id).await.is_ended() && nested.is_ended());
+    assert_eq!(host.runs_of("tool_2"), 0);
+}
+
+#[tokio::test]
+async fn guest_of_a_nested_call_acts_for_the_conversation_of_its_caller() {
+    let host = NestingHost::started(&["tool_1"]);
+    let id = host.submit().await;
+    assert!(host.result(id).await.contains(r#""ok":true"#));
+    let runs = host.runs.lock().unwrap();
+    assert!(runs.iter().all(|(_, scope)| scope.starts_with(r#"{"conversation":"c","turn":""#)), "{runs:?}");
+}
+
+#[tokio::test]
+async fn approval_of_a_nested_call_is_listed_with_the_conversation() {
+    let host = NestingHost::started(BOTH);
+    let _ = host.submit().await;
+    let ann = principal("ann", Role::Approver);
+    let scoped = |to: &str| Principal { conversation: Some(conversation(to)), ..ann.clone() };
+    let of = |name: &str| Filter { conversation: Some(conversation(name)), open: Some(true), ..Filter::default() };
+    for (by, filter, count) in [
+        (&ann, of("c"), 1),
+        (&ann, of("~c"), 1),
+        (&ann, of("d"), 0),
+        (&scoped("c"), Filter::default(), 1),
+        (&scoped("c"), of("~c"), 1),
+        (&scoped("d"), Filter::default(), 0),
+        (&scoped("d"), of("~c"), 0),
+    ] {
+        let page = host.handle().suspensions(by, filter.clone(), None, 9).await.unwrap();
+        assert_eq!(page.items.len(), count, "{filter:?}");
+        let mine = host.handle().count_open(by, filter.clone(), true).await.unwrap();
+        assert_eq!(mine.approvals, count as u64, "{filter:?}");
+    }
+}
+
+/// A host with an open turn whose first call has ended with a nested turn, and the ids of both turns. The second call waits for
+/// an approval.
+async fn open_with_ended() -> (NestingHost, TurnId, TurnId) {
+    let host = NestingHost::started(&["tool_1"]);
+    let request = turn("c", [call("a", "tool_0", "{}"), call("b", "tool_2", "{}")]);
+    let id = host.handle().submit(&principal(AGENT, Role::Caller), request).await.unwrap().turn.id;
+    settle().await;
+    let nested = host.nested().await[0].clone();
+    assert!(nested.is_ended() && !host.turn(id).await.is_ended());
+    (host, id, nested.id)
+}
+
+/// Ends the turn of [`open_with_ended`].
+async fn end(host: &NestingHost, id: TurnId) {
+    let open = host.turn(id).await.pending().next().unwrap().2.id;
+    host.handle().resolve(&principal("ann", Role::Approver), answer(open, "deny")).await.unwrap();
+    settle().await;
+}
+
+const DAY: Span = Span::from_secs(86_400);
+
+/// Removes what the rules remove a day later. Returns which of these turns are removed.
+async fn removed(host: &NestingHost, rules: RetentionRules, of: [TurnId; 2]) -> [bool; 2] {
+    let (store, later) = (&host.world.store, host.world.clock.now() + DAY);
+    prune(store.clone(), store.clone(), store.clone(), rules, later, Mode::Remove).await.unwrap();
+    let is_removed = async |id| store.load(id).await.unwrap().found().is_none();
+    [is_removed(of[0]).await, is_removed(of[1]).await]
+}
+
+#[tokio::test]
+async fn nested_turn_is_kept_until_the_outer_turn_has_ended() {
+    let rules = || RetentionRules { turns: Some(DAY), ..RetentionRules::default() };
+    let (host, id, nested) = open_with_ended().await;
+    assert_eq!(removed(&host, rules(), [id, nested]).await, [false, false]);
+    end(&host, id).await;
+    assert_eq!(removed(&host, rules(), [id, nested]).await, [true, true]);
+}
+
+#[tokio::test]
+async fn hold_of_a_conversation_keeps_its_nested_turns() {
+    let hold = Hold { conversations: [conversation("c")].into(), ..Hold::default() };
+    let rules = RetentionRules { turns: Some(DAY), hold, ..RetentionRules::default() };
+    let (host, id, nested) = open_with_ended().await;
+    end(&host, id).await;
+    assert_eq!(removed(&host, rules, [id, nested]).await, [false, false]);
+}
+
+#[tokio::test]
+async fn rule_about_a_tool_removes_the_turn_that_has_its_result() {
+    let rules = RetentionRules { tools: [("tool_1".to_owned(), DAY)].into(), ..RetentionRules::default() };
+    let (host, id, nested) = open_with_ended().await;
+    end(&host, id).await;
+    assert_eq!(removed(&host, rules, [id, nested]).await, [true, true]);
 }
 
 #[tokio::test]

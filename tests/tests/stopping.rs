@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dispatch::ports::{Position, Progress, Run, RunMonitor};
-use dispatch::{Dispatcher, Handle, Item, Live, Parts, TurnRequest};
+use dispatch::{Dispatcher, Handle, Item, Live, Parts, Quota, Quotas, TurnRequest};
 use domain::{ConversationId, Outcome, Principal, Span, Turn, principal::Role, turn::TurnSettings};
 use futures::FutureExt as _;
 use tokio::sync::{Notify, mpsc};
@@ -52,6 +52,11 @@ impl StoppableHost {
 
     /// For several tools, with one call of each in a turn.
     fn with(begins: &[Option<Span>]) -> Self {
+        Self::limited(begins, Quota::default())
+    }
+
+    /// As [`Self::with`], with this quota for each principal.
+    fn limited(begins: &[Option<Span>], each: Quota) -> Self {
         let (tell, started) = mpsc::unbounded_channel();
         let (ends, gone) = (Arc::<Notify>::default(), Arc::<AtomicU64>::default());
         let (let_go, counted) = (ends.clone(), gone.clone());
@@ -70,7 +75,8 @@ impl StoppableHost {
         let world = World::default();
         let settings = TurnSettings { ephemeral: true, ..TurnSettings::default() };
         let parts = world.parts(Arc::new(WordTools::new(&vec!["server"; begins.len()], run)));
-        let host = Dispatcher::start(Parts { settings, ..parts });
+        let quotas = Quotas { each, ..Quotas::default() };
+        let host = Dispatcher::start(Parts { settings, quotas, ..parts });
         let (caller, conversation) = (principal("caller", Role::Caller), conversation("conversation"));
         let (tools, clock) = (begins.len(), world.clock);
         Self { clock, handle: host.handle(), _host: host, caller, conversation, tools, started, ends, gone }
@@ -200,6 +206,34 @@ async fn each_call_of_an_ephemeral_turn_has_its_own_grace() {
         settle().await;
         assert_eq!((world.gone(), world.running()), (3, 0), "{begins:?}");
     }
+}
+
+/// A caller that leaves its turns again and again has no more guests at once than others.
+#[tokio::test]
+async fn guest_without_its_caller_counts_as_running() {
+    let mut world = StoppableHost::limited(&[Some(GRACE)], Quota { running_calls: 2, ..Quota::default() });
+    let submit = |world: &StoppableHost, who: &str, n: u32| {
+        let (handle, by) = (world.handle.clone(), principal(who, Role::Caller));
+        let calls = [call(&format!("call-{n}"), "tool_0", "{}")];
+        let request = TurnRequest { ephemeral: true, ..turn(&format!("{who}-{n}"), calls) };
+        tokio::spawn(async move { handle.submit(&by, request).await })
+    };
+    for n in 0..2 {
+        let asking = submit(&world, "leaves", n);
+        world.started().await;
+        asking.abort();
+        settle().await;
+    }
+    assert_eq!((world.gone(), world.running()), (0, 2), "both guests have their grace");
+    let _third = submit(&world, "leaves", 2);
+    settle().await;
+    assert!(world.started.try_recv().is_err(), "it waits until one of them has ended");
+    let _beside = submit(&world, "neighbour", 0);
+    world.started().await;
+    assert_eq!((world.gone(), world.running()), (0, 3));
+    world.clock.advance(GRACE);
+    world.started().await;
+    assert_eq!((world.gone(), world.running()), (2, 2));
 }
 
 mod real {

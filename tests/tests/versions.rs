@@ -5,6 +5,10 @@
 
 #[path = "versions/folders.rs"]
 mod folders;
+#[path = "versions/kinds.rs"]
+mod kinds;
+#[path = "versions/nested.rs"]
+mod nested;
 #[path = "versions/people.rs"]
 mod people;
 

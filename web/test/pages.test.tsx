@@ -120,6 +120,46 @@ describe("a timeline", () => {
     expect(steps[1]).not.toContain("edited");
   });
 
+  it("links a call to its nested turn, and a nested turn to its parent", async () => {
+    const wait: Wait = {
+      suspension: "s",
+      kind: "children",
+      step: 1,
+      nested: { conversation: "~demo", turn: "n", tools: ["note", HOSTILE, "note"], open: true },
+      asked: null,
+      openedAt: "",
+      expiresAt: "",
+      needs: [],
+      votes: [],
+      steps: [],
+    };
+    const call: TimelineCall = {
+      id: "c",
+      tool: "run",
+      arguments: {},
+      gated: false,
+      state: "awaiting",
+      attempt: 1,
+      log: [],
+      waits: [wait],
+    };
+    const parent = { conversation: "demo", turn: "t", call: "c", plugin: "p", tool: "run", depth: 1 };
+    const turn: TimelineTurn = { id: "t", caller: "agent", state: "open", unreadable: 0, calls: [call] };
+    const nested: TimelineTurn = { ...turn, id: "n", parent, calls: [] };
+    await act(() =>
+      root.render(
+        <>
+          <Turn conversation="demo" turn={turn} />
+          <Turn conversation="~demo" turn={nested} />
+        </>,
+      ),
+    );
+    const below = place.querySelector(".wait a[href='/conversations/~demo#n']")?.parentElement?.textContent;
+    expect(below).toMatch(/^Calls note and <img .* in n$/);
+    const above = place.querySelector("#n a[href='/conversations/demo#t']")?.parentElement?.textContent;
+    expect(above).toBe("Called by run of the plugin p, which chose the tools and the arguments, in t");
+  });
+
   it("shows where a durable call goes on", async () => {
     const wait: Wait = {
       suspension: "s",

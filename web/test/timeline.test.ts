@@ -66,6 +66,16 @@ describe("a durable call", () => {
     expect(call.waits.map(({ resumed }) => resumed?.run)).toEqual([undefined, 2, 3]);
   });
 
+  it("names its nested turn, and a nested turn its parent", () => {
+    const nested = { conversation: "~demo", turn: "n", tools: ["note", "pay"], open: true };
+    const waits = { ...ASKED, kind: "children", step: 1, nested };
+    expect(onlyCall(after(...BEGUN, waits)).waits[0]?.nested).toEqual(nested);
+    const parent = { conversation: "demo", turn: "t", call: "c", plugin: "p", tool: "run", depth: 1 };
+    const started = of("turn.started", { turn: "n", conversation: "~demo", caller: "agent", parent });
+    expect(after(started)[0]?.parent).toEqual(parent);
+    expect(after(...BEGUN)[0]?.parent).toBeUndefined();
+  });
+
   it("shows what an external system sent", () => {
     const waits = { ...ASKED, kind: "external", step: 1, signal: "health", prompt: "The health" };
     const sent = of("call.resolved", {

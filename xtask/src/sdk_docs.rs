@@ -43,6 +43,7 @@ const PYTHON: Page = Page {
         "Call.stop_requested",
         "DeclarationError",
         "Denied",
+        "NotCarriedOut",
         "Response.header",
         "Memory.kill_after",
         "Attempt.again",
@@ -52,6 +53,7 @@ const PYTHON: Page = Page {
         "denied",
         "expired",
         "received",
+        "returned",
     ],
 };
 
@@ -75,6 +77,7 @@ const JAVASCRIPT: Page = Page {
         "denied",
         "expired",
         "received",
+        "returned",
         "Console.debug",
         "Console.log",
         "Console.info",

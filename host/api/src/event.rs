@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::turn::{started, trusted, untrusted};
 use crate::{
-    Approval, Content, Decision, Delegation, Executor, Level, Outcome, Receipt, Rejection, Status, Suspension,
+    Approval, Content, Decision, Delegation, Executor, Level, Outcome, Parent, Receipt, Rejection, Status, Suspension,
     TurnState, Verbatim, Via, Vote, rfc3339,
 };
 
@@ -123,7 +123,14 @@ impl EventName {
 #[expect(missing_docs, reason = "a member means what the member of this name in `Turn`, `Call` or `Suspension` means")]
 pub enum Detail {
     /// `turn.started`
-    Started { turn: String, conversation: String, caller: String, rejection: Rejection, context: Option<Verbatim> },
+    Started {
+        turn: String,
+        conversation: String,
+        caller: String,
+        rejection: Rejection,
+        context: Option<Verbatim>,
+        parent: Option<Parent>,
+    },
     /// `call.requested`
     Requested {
         turn: String,
@@ -220,10 +227,16 @@ impl Event {
         let name = EventName::of(fact)?;
         let id = turn.id.to_string();
         let (at, detail) = match fact {
-            Fact::TurnStarted { conversation, caller, rejection, context, at, .. } => {
-                let context = context.as_ref().map(Verbatim::from);
-                let (conversation, caller) = (conversation.to_string(), caller.to_string());
-                (*at, Detail::Started { turn: id, conversation, caller, rejection: rejection.into(), context })
+            Fact::TurnStarted { conversation, caller, rejection, context, parent, at, .. } => {
+                let detail = Detail::Started {
+                    turn: id,
+                    conversation: conversation.to_string(),
+                    caller: caller.to_string(),
+                    rejection: rejection.into(),
+                    context: context.as_ref().map(Verbatim::from),
+                    parent: parent.as_deref().map(Parent::from),
+                };
+                (*at, detail)
             }
             Fact::Call { call, event } => of_call(event, turn.calls.get(call.get())?, turn)?,
             Fact::TurnCancelled { by, at } => (*at, Detail::Cancelled { turn: id, by: by.to_string() }),

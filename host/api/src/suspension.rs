@@ -9,8 +9,8 @@ use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
 use super::turn::untrusted;
 use crate::{
-    Decision, Delivery, Executor, Kind, Parent, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState, Verbatim,
-    Via, json, present, rfc3339,
+    Decision, Delivery, Executor, Kind, Nested, Parent, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState,
+    Verbatim, Via, json, present, rfc3339,
 };
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
@@ -82,6 +82,8 @@ pub struct Suspension {
     pub caller: String,
     /// The call of a plugin that submitted the turn in the name of the caller. Absent if the caller did.
     pub parent: Option<Parent>,
+    /// The nested turn that the call waits for, if `kind` is `children`.
+    pub nested: Option<Nested>,
     /// The allowed decisions.
     #[schema(value_type = Vec<String>)]
     pub allowed: Vec<Decision>,
@@ -342,6 +344,7 @@ impl Suspension {
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
             parent: turn.parent.as_deref().map(Parent::from),
+            nested: suspension.nested().map(|nested| Nested::of(nested, turn, closed.is_none())),
             allowed: suspension.allowed().into_iter().map(Decision).collect(),
             signal: suspension.external().and_then(|wait| wait.signal.as_ref()).map(ToString::to_string),
             metadata: suspension.external().and_then(|wait| wait.metadata.as_ref()).map(Verbatim::from),

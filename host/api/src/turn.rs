@@ -308,15 +308,23 @@ impl From<&domain::Call> for Call {
 
 impl Call {
     fn of(call: &domain::Call, turn: &domain::Turn) -> Self {
-        let conversation = turn.conversation.of_nested().to_string();
-        let awaited = call.open().and_then(domain::Suspension::nested).map(|nested| nested.turn);
-        let nested = call.nested().map(|nested| Nested {
-            conversation: conversation.clone(),
+        let nested = call
+            .suspensions
+            .iter()
+            .filter_map(|(suspension, closed)| Some(Nested::of(suspension.nested()?, turn, closed.is_none())));
+        Self { nested: nested.collect(), ..call.into() }
+    }
+}
+
+impl Nested {
+    /// A nested turn of a call of this turn.
+    pub(super) fn of(nested: &domain::nested::NestedTurn, turn: &domain::Turn, open: bool) -> Self {
+        Self {
+            conversation: turn.conversation.of_nested().to_string(),
             turn: nested.turn.to_string(),
             tools: nested.calls.iter().map(|call| call.tool.to_string()).collect(),
-            open: awaited == Some(nested.turn),
-        });
-        Self { nested: nested.collect(), ..call.into() }
+            open,
+        }
     }
 }
 
@@ -327,14 +335,9 @@ pub(super) fn started(call: &domain::Call, outcome: &domain::Outcome) -> Option<
 
 /// Whether the host controls the author of a result or failure. `None` if nobody outside the host contributed to it.
 pub(super) fn trusted(call: &domain::Call, outcome: Option<&domain::Outcome>) -> Option<bool> {
-    let outside = || {
-        call.pinned.as_ref().is_some_and(|pinned| {
-            matches!(pinned.executor, domain::tool::Executor::Client | domain::tool::Executor::Provider)
-        })
-    };
     match outcome {
         Some(domain::Outcome::Ok { trusted, .. }) => Some(*trusted),
-        Some(domain::Outcome::Failed(_)) if outside() => Some(false),
+        Some(domain::Outcome::Failed(_)) if call.is_outside() => Some(false),
         _ => None,
     }
 }

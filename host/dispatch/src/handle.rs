@@ -207,6 +207,19 @@ impl Handle {
         .await
     }
 
+    /// Cancels a nested turn that no call waits for.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub(crate) async fn cancel_unawaited(&self, turn: TurnId) -> Result<bool, Error> {
+        let pipeline = self.inner.pipeline.clone();
+        run_uncancelled("cancel a nested turn", async move {
+            // No input is needed: a step cancels such a turn first.
+            pipeline.step(&pipeline.turns.enter(turn), |_, _| None).await
+        })
+        .await
+    }
+
     /// Waits for this time of the host's clock.
     pub(crate) async fn sleep(&self, span: Span) {
         self.inner.shared.clock.sleep(span).await;

@@ -80,7 +80,7 @@ impl Observer for NestedTurns {
 
 /// The nested turns that calls of a turn wait for.
 fn awaited(turn: &Turn) -> impl Iterator<Item = TurnId> {
-    turn.pending().filter_map(|(.., open)| open.nested()).map(|nested| nested.turn)
+    turn.awaited().map(|nested| nested.turn)
 }
 
 /// Works for as long as the host lives.
@@ -131,7 +131,7 @@ async fn step(handle: &Handle, nesting: Nesting) -> Result<Next, Error> {
             Ok(Next::Done)
         }
         (None, Some(child)) if !child.is_ended() => {
-            handle.cancel(&caller(&child), &child.conversation, child.id).await?;
+            handle.cancel_unawaited(child.id).await?;
             Ok(Next::Done)
         }
         (None, _) => Ok(Next::Done),
@@ -154,8 +154,7 @@ fn waiting(turn: &Turn, child: TurnId) -> Option<(&NestedTurn, Box<Parent>)> {
     Some((nested, Box::new(parent)))
 }
 
-/// Submits a nested turn in the name of its parent's caller. The next look at the two turns cancels it if its parent ended
-/// meanwhile.
+/// Submits a nested turn in the name of its parent's caller. It is refused if the parent ended meanwhile.
 async fn submit(handle: &Handle, turn: &Turn, nested: &NestedTurn, parent: Box<Parent>) -> Result<Next, Error> {
     let calls = nested.ids().zip(nested.calls.iter()).map(|(id, call)| CallRequest {
         id,

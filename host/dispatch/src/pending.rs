@@ -71,7 +71,7 @@ pub(crate) fn lists(by: &Principal, row: &SuspensionRow) -> bool {
 /// The filter, narrowed to what the principal may see; `None` if that is nothing.
 pub(crate) fn narrowed(by: &Principal, mut filter: Filter) -> Option<Filter> {
     if let Some(only) = &by.conversation {
-        if filter.conversation.as_ref().is_some_and(|asked| asked != only) {
+        if filter.conversation.as_ref().is_some_and(|asked| !asked.is_with(only)) {
             return None;
         }
         filter.conversation = Some(only.clone());

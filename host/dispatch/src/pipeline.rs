@@ -3,12 +3,13 @@
 //!
 //! `decide → commit → perform`. A commit has contributors and observers (`committer.rs`).
 
+mod ancestors;
 mod ephemeral;
 mod perform;
 
 use std::sync::Arc;
 
-use domain::{Event, Turn, turn::Input};
+use domain::{Event, Principal, PrincipalId, Turn, principal::Role, turn::Input};
 
 use crate::committer::{Committer, Storage, TurnChange};
 use crate::error::{Error, Resource};
@@ -63,18 +64,38 @@ pub(crate) struct Decided {
 }
 
 impl Pipeline {
-    /// Feeds an input to a turn. `input` makes it from the current turn; `None` changes nothing.
-    /// Returns whether anything changed.
+    /// Feeds an input to a turn. `input` makes it from the current turn; `None` changes nothing. A nested turn that no call
+    /// waits for is cancelled first. Returns whether anything changed.
     pub(crate) async fn step(
         self: &Arc<Self>,
         entered: &Entered,
         input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
     ) -> Result<bool, Error> {
+        let parent = {
+            let slot = entered.loaded(self.log.as_ref()).await?;
+            slot.turn.as_ref().and_then(|(turn, _)| turn.parent.clone())
+        };
+        let ancestors = self.ancestors(parent.as_deref()).await?;
+        let awaiting = ancestors.awaiting(entered.id()).await?;
         let mut slot = entered.lock().await;
+        let cancelled = match awaiting {
+            Some(_) => false,
+            None => self.extend(entered, &mut slot, |_, _| Some(Input::Cancel { by: host() })).await?,
+        };
+        Ok(self.extend(entered, &mut slot, input).await? || cancelled)
+    }
+
+    /// Feeds an input to a turn that is locked.
+    async fn extend(
+        self: &Arc<Self>,
+        entered: &Entered,
+        slot: &mut Slot,
+        input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
+    ) -> Result<bool, Error> {
         for _ in 0..MAX_CONFLICTS {
             slot.load(entered.id(), self.log.as_ref()).await?;
-            let Some(decided) = self.decide(&mut slot, &input)? else { return Ok(false) };
-            match self.advance(&mut CommitTo::Store, &mut slot, decided, None).await {
+            let Some(decided) = self.decide(slot, &input)? else { return Ok(false) };
+            match self.advance(&mut CommitTo::Store, slot, decided, None).await {
                 Ok(()) => return Ok(true),
                 Err(AppendError::Conflict) => {}
                 Err(error) => return Err(error.into_fault("extend a turn").into()),
@@ -146,6 +167,11 @@ impl Pipeline {
         slot.turn = Some((after, version + 1));
         Ok(())
     }
+}
+
+/// The host, which cancels what nobody waits for.
+fn host() -> Principal {
+    Principal::new(PrincipalId::system(), [Role::Admin])
 }
 
 impl CommitTo<'_> {

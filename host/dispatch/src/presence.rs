@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{CallIndex, ConversationId, Principal, ToolName, Turn, suspension::SuspensionKind, turn::Input};
 
 use crate::pipeline::Pipeline;
-use crate::ports::{Filter, Indexes, StoreFault};
+use crate::ports::{Filter, Indexes, StoreFault, SuspensionRow};
 
 /// The attached clients.
 pub(crate) struct Presence {
@@ -50,7 +50,8 @@ impl Presence {
         let mut after = None;
         loop {
             let page = self.indexes.suspensions(&filter, after, 100).await?;
-            for row in page.rows {
+            let is_of = |row: &SuspensionRow| of.is_none_or(|(conversation, _)| *conversation == row.conversation);
+            for row in page.rows.into_iter().filter(is_of) {
                 let entered = pipeline.turns.enter(row.turn);
                 let stepped =
                     pipeline.step(&entered, |turn, _| Some(Input::ClientsLeft { calls: self.unattended(turn) }));

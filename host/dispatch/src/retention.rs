@@ -80,7 +80,11 @@ impl RetentionRules {
     }
 
     fn holds(&self, turn: &EndedTurn) -> bool {
-        self.hold.conversations.contains(&turn.conversation) || self.hold.callers.contains(&turn.caller)
+        let conversations = &self.hold.conversations;
+        // A hold of a conversation holds its nested turns.
+        conversations.contains(&turn.conversation)
+            || conversations.contains(&turn.conversation.of_caller())
+            || self.hold.callers.contains(&turn.caller)
     }
 
     /// The strictest rule by age that a turn is past.
@@ -112,7 +116,8 @@ pub struct Pruned {
     pub held: Amount,
     /// Turns that a rule would remove, and that wait for a delivery to a webhook.
     pub undelivered: Amount,
-    /// The bytes above [`RetentionRules::bytes`] that stay, because the turns are too young or wait for a delivery.
+    /// The bytes above [`RetentionRules::bytes`] that stay, because the turns are too young, wait for a delivery or are nested
+    /// in an open turn.
     pub above: u64,
 }
 
@@ -248,7 +253,7 @@ impl TurnRemover {
                         let bytes = pruned.above;
                         tracing::warn!(
                             bytes,
-                            "ended turns take more than turns_bytes, and the others are too young or wait for a delivery"
+                            "ended turns take more than turns_bytes, and the others are too young, wait for a delivery or belong to an open turn"
                         );
                     }
                     for (rule, Amount { turns, bytes }) in &pruned.removed {
@@ -398,6 +403,9 @@ impl TurnRemover {
             tracing::error!(turn = %ended.turn, "an ended turn has no beginning, so it is not removed");
             return Ok(Prepared::Skipped);
         };
+        if self.is_in_open(&turn).await? {
+            return Ok(Prepared::Skipped);
+        }
         let suspensions = turn.calls.iter().flat_map(|call| &call.suspensions);
         let suspensions: Vec<_> = suspensions.map(|(suspension, _)| suspension.id).collect();
         let subjects = suspensions.iter().copied().map(Subject::Suspension).chain([ended.turn.into()]);
@@ -413,6 +421,23 @@ impl TurnRemover {
             }
         }
         Ok(Prepared::Ready(TurnToRemove { ended, bytes, commits: loaded.version, suspensions }))
+    }
+
+    /// Whether a turn is nested in one that has not ended. A damaged one counts as such.
+    async fn is_in_open(&self, turn: &Turn) -> Result<bool, StoreFault> {
+        let mut next = turn.parent.as_ref().map(|parent| parent.turn);
+        for _ in 0..turn.depth() {
+            let Some(id) = next else { break };
+            let loaded = match self.log.load(id).await {
+                Ok(Loaded::Found(loaded)) => loaded,
+                Ok(Loaded::Removed(_) | Loaded::Absent) => break,
+                Err(fault) if fault.kind == FaultKind::Damaged => return Ok(true),
+                Err(fault) => return Err(fault),
+            };
+            let Some(ancestor) = Turn::replay(&loaded.events).filter(Turn::is_ended) else { return Ok(true) };
+            next = ancestor.parent.as_ref().map(|parent| parent.turn);
+        }
+        Ok(false)
     }
 
     /// Removes these turns. One commit removes a few turns by one rule.
@@ -474,6 +499,6 @@ enum Prepared {
     Ready(TurnToRemove),
     /// A webhook has not got a message about it yet.
     Undelivered,
-    /// It was removed meanwhile, or cannot be read.
+    /// It was removed meanwhile, cannot be read, or is nested in a turn that is open.
     Skipped,
 }

@@ -107,10 +107,10 @@ fn durable(call: &Call, journal: Vec<Entry>) -> Option<Durable> {
 }
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON
-/// already.
+/// already. A nested turn acts for the conversation of its caller.
 fn scope_json(turn: &Turn, index: CallIndex) -> Json {
-    let mut scope =
-        format!(r#"{{"conversation":"{}","turn":"{}","caller":"{}""#, turn.conversation, turn.id, turn.caller);
+    let (conversation, turn_id, caller) = (turn.conversation.of_caller(), turn.id, &turn.caller);
+    let mut scope = format!(r#"{{"conversation":"{conversation}","turn":"{turn_id}","caller":"{caller}""#);
     if let Some(approver) = turn.calls.get(index.get()).and_then(|call| call.approver.as_ref()) {
         scope.push_str(&format!(r#","approver":"{approver}""#));
     }

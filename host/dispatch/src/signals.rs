@@ -1,4 +1,4 @@
-//! The names of signals. No two open waits of a conversation have the same name.
+//! The names of signals. No two open waits of a conversation and its nested turns have the same name.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Signals {
     ) -> Result<(RunEnd, Option<MutexGuard<'_, ()>>), StoreFault> {
         let RunEnd::Waits(request) = &ended else { return Ok((ended, None)) };
         let StepWait::External { signal: Some(name), .. } = &request.wait else { return Ok((ended, None)) };
-        let [first, ..] = self.hasher.hash_one(conversation.as_str()).to_be_bytes();
+        let [first, ..] = self.hasher.hash_one(conversation.of_caller().as_str()).to_be_bytes();
         let guard = self.locks[usize::from(first)].lock().await;
         let open = Filter {
             open: Some(true),

@@ -284,6 +284,15 @@ impl Call {
         })
     }
 
+    /// Whether a client or a provider carries it out. The host controls neither its result nor its failure.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.pinned.as_ref().is_some_and(|pinned| match pinned.executor {
+            Executor::Client | Executor::Provider => true,
+            Executor::Server | Executor::Human => false,
+        })
+    }
+
     /// The nested turns that it has asked for, oldest first.
     pub fn nested(&self) -> impl Iterator<Item = &NestedTurn> {
         self.suspensions.iter().filter_map(|(suspension, _)| suspension.nested())

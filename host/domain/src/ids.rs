@@ -162,6 +162,12 @@ impl ConversationId {
         Self(self.0.strip_prefix('~').unwrap_or(&self.0).into())
     }
 
+    /// Whether one of them has the nested turns of the other, or both are the same.
+    #[must_use]
+    pub fn is_with(&self, other: &Self) -> bool {
+        self.of_nested() == other.of_nested()
+    }
+
     /// Whether only the host submits to it.
     #[must_use]
     pub fn is_of_nested(&self) -> bool {
@@ -228,6 +234,11 @@ mod tests {
         let longest = ConversationId::new(&"x".repeat(128)).unwrap();
         let nested = longest.of_nested();
         assert!(nested.is_of_nested() && !longest.is_of_nested());
+        assert!(
+            longest.is_with(&nested)
+                && nested.is_with(&longest)
+                && !nested.is_with(&ConversationId::new("~x").unwrap())
+        );
         assert_eq!((nested.of_nested(), nested.of_caller()), (nested.clone(), longest));
         assert_eq!(ConversationId::new(nested.as_str()), Ok(nested), "it is read again");
         assert!(CallId::new("~a").is_err());

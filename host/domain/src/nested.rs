@@ -60,20 +60,25 @@ impl Turn {
         self.parent.as_ref().map_or(0, |parent| parent.depth)
     }
 
-    /// The nested turns that its calls wait for, or waited for without a result.
-    pub fn unfinished_nested(&self) -> impl Iterator<Item = &NestedTurn> {
-        let suspensions = self.calls.iter().flat_map(|call| &call.suspensions);
-        suspensions
-            .filter(|(_, closed)| closed.as_ref().is_none_or(|closed| closed.resolution().is_none()))
-            .filter_map(|(suspension, _)| suspension.nested())
+    /// The nested turns that its calls wait for.
+    pub fn awaited(&self) -> impl Iterator<Item = &NestedTurn> {
+        self.pending().filter_map(|(.., open)| open.nested())
     }
 
     /// The results of a nested turn that has ended, in the order of its calls: a JSON array of what a model would see. A result
-    /// that the host does not control is marked.
+    /// or failure that the host does not control is marked.
     #[must_use]
     pub fn nested_results(&self) -> Option<Json> {
         let TurnState::Ended(..) = self.state else { return None };
-        let results = self.calls.iter().filter_map(|call| Some(result(call.outcome()?, call.has_started())));
+        let results = self.calls.iter().filter_map(|call| {
+            let outcome = call.outcome()?;
+            let is_trusted = match outcome {
+                Outcome::Ok { trusted, .. } => *trusted,
+                Outcome::Failed(_) => !call.is_outside(),
+                _ => true,
+            };
+            Some(result(outcome, call.has_started(), is_trusted))
+        });
         Some(Json::unchecked(format!("[{}]", results.collect::<Vec<_>>().join(","))))
     }
 }
@@ -81,18 +86,16 @@ impl Turn {
 /// The results of a nested turn that could not be submitted: the same failure for each call.
 #[must_use]
 pub fn refused(calls: usize, outcome: &Outcome) -> Json {
-    Json::unchecked(format!("[{}]", vec![result(outcome, false); calls].join(",")))
+    Json::unchecked(format!("[{}]", vec![result(outcome, false, true); calls].join(",")))
 }
 
-fn result(outcome: &Outcome, has_started: bool) -> String {
-    match (outcome, outcome.error(has_started)) {
-        (Outcome::Ok { value, trusted: true }, _) => format!(r#"{{"ok":true,"result":{value}}}"#),
-        (Outcome::Ok { value, trusted: false }, _) => format!(r#"{{"ok":true,"result":{value},"trusted":false}}"#),
-        (_, error) => {
-            let (code, message) = error.unwrap_or_default();
-            format!(r#"{{"ok":false,"error":{{"code":{},"message":{}}}}}"#, quote(code), quote(&message))
-        }
+fn result(outcome: &Outcome, has_started: bool, is_trusted: bool) -> String {
+    let mark = if is_trusted { "" } else { r#","trusted":false"# };
+    if let Outcome::Ok { value, .. } = outcome {
+        return format!(r#"{{"ok":true,"result":{value}{mark}}}"#);
     }
+    let (code, message) = outcome.error(has_started).unwrap_or_default();
+    format!(r#"{{"ok":false,"error":{{"code":{},"message":{}}}{mark}}}"#, quote(code), quote(&message))
 }
 
 /// Whether the host controls all of these results.

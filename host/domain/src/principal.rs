@@ -144,8 +144,7 @@ impl Principal {
     /// Whether it may read a conversation that belongs to `owner`.
     #[must_use]
     pub fn may_see(&self, conversation: &ConversationId, owner: &PrincipalId) -> bool {
-        let in_scope =
-            self.conversation.as_ref().is_none_or(|only| only == conversation || only.of_nested() == *conversation);
+        let in_scope = self.conversation.as_ref().is_none_or(|only| only.is_with(conversation));
         in_scope && (self.may_see_others() || (self.id == *owner && self.roles.has(Role::Caller)))
     }
 

@@ -120,7 +120,10 @@ impl Waiting {
             kind: Some(SuspensionKind::ClientExec),
             ..Filter::default()
         };
-        let SuspensionPage { items, next, .. } = app.ports.handle.suspensions(by, filter, self.after, PAGE).await?;
+        let page = app.ports.handle.suspensions(by, filter, self.after, PAGE).await?;
+        let SuspensionPage { mut items, next, .. } = page;
+        // Nested turns have a stream of their own.
+        items.retain(|item| item.conversation == self.conversation);
         Ok((items, next))
     }
 

@@ -145,4 +145,4 @@ fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,5 +1,7 @@
 //! The store on sled 0.34: one tree of commits, one thread that writes them, and files of our own for large records.
 
+#[cfg(test)]
+mod archives;
 mod blobs;
 mod chain;
 mod check;

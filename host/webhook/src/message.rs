@@ -8,6 +8,7 @@ use dispatch::ports::{DeliveryRow, Occasion};
 use domain::{
     Json, Outcome, SignalName, Suspension, Turn,
     approvers::{Need, Who},
+    nested::Parent,
     rfc3339,
     suspension::{Closed, PromptBy, SuspensionState},
     tool::Risk,
@@ -43,6 +44,8 @@ struct SettledTurn<'a> {
     conversation: &'a str,
     caller: &'a str,
     state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<ReportedParent<'a>>,
     calls: Vec<SettledCall<'a>>,
 }
 
@@ -66,6 +69,8 @@ struct Reported<'a> {
     kind: &'static str,
     state: &'a str,
     caller: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<ReportedParent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<Cow<'a, str>>,
     prompt_by: &'static str,
@@ -117,6 +122,31 @@ struct ReportedEnd<'a> {
     edited: bool,
 }
 
+/// The call of a plugin that submitted the turn.
+#[derive(Serialize)]
+struct ReportedParent<'a> {
+    conversation: &'a str,
+    turn: String,
+    call: &'a str,
+    plugin: &'a str,
+    tool: &'a str,
+    depth: u32,
+}
+
+impl<'a> ReportedParent<'a> {
+    fn of(parent: &'a Parent) -> Self {
+        let Parent { conversation, turn, call, plugin, tool, depth } = parent;
+        Self {
+            conversation: conversation.as_str(),
+            turn: turn.to_string(),
+            call: call.as_str(),
+            plugin: plugin.as_str(),
+            tool,
+            depth: *depth,
+        }
+    }
+}
+
 /// The body of a delivery about a settled turn.
 pub(crate) fn of_turn(row: &DeliveryRow, turn: &Turn) -> Result<String, serde_json::Error> {
     let calls = turn.calls.iter().map(|call| SettledCall {
@@ -133,6 +163,7 @@ pub(crate) fn of_turn(row: &DeliveryRow, turn: &Turn) -> Result<String, serde_js
             conversation: turn.conversation.as_str(),
             caller: turn.caller.as_str(),
             state: turn.state.as_str(),
+            parent: turn.parent.as_deref().map(ReportedParent::of),
             calls: calls.collect(),
         }),
         url: None,
@@ -172,6 +203,7 @@ pub(crate) fn of_suspension(
             kind: suspension.kind().as_str(),
             state: state.as_str(),
             caller: item.caller.as_str(),
+            parent: item.parent.as_deref().map(ReportedParent::of),
             prompt: asked.and_then(|asked| asked.prompt.as_deref()).map(escape::lines),
             prompt_by: asked.map_or_else(PromptBy::default, |asked| asked.prompt_by).as_str(),
             title: asked.and_then(|asked| asked.title.as_deref()).map(escape::line),

@@ -1,11 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answered, approved, denied, type End, expired, received, run } from "@toolgate/sdk/testing";
+import {
+  answered,
+  approved,
+  denied,
+  type End,
+  expired,
+  received,
+  returned,
+  run,
+} from "@toolgate/sdk/testing";
 import plugin from "../plugin.ts";
 
 const live = answered({ environment: "live" });
 const plan = { version: "1.4.2", environment: "live", instances: 2 };
-const rollOut = (others: { signal?: string }, ...ends: End[]) =>
+const rollOut = (others: { signal?: string; deploy?: boolean }, ...ends: End[]) =>
   run(plugin, "roll_out_ts", { version: "1.4.2", ...others }, { waits: [live, ...ends] });
 
 test("an approved plan is rolled out and checked", async () => {
@@ -21,6 +30,18 @@ test("an approved plan is rolled out and checked", async () => {
     );
     assert.deepEqual(waits[2], { kind: "sleep", ms: 5000 });
   }
+});
+
+test("an approved plan is deployed by a tool that requires approval", async () => {
+  const carriedOut = returned({ ok: true, result: { instances: 2 } });
+  const done = await rollOut({ deploy: true }, approved(plan), carriedOut, answered({ decision: "healthy" }));
+  assert.deepEqual(done.result, { state: "done", plan });
+  const calls = [{ tool: "roll_out_ts_deploy", arguments: plan }];
+  assert.deepEqual(done.waits[2], { kind: "callTools", question: { calls } });
+  const refused = returned({ ok: false, error: { code: "denied", message: "a person denied it" } });
+  const { result } = await rollOut({ deploy: true }, approved(plan), refused);
+  assert.deepEqual(result, { state: "not deployed", reason: "a person denied it", plan });
+  assert.deepEqual((await run(plugin, "roll_out_ts_deploy", plan)).result, { instances: 2 });
 });
 
 test("reported health decides the state", async () => {

@@ -15,6 +15,9 @@ struct Release {
     #[serde(default = "settling")]
     #[schemars(range(min = 1, max = 86_400))]
     settles_s: u64,
+    /// Whether it is deployed. A person must approve that again. Without it, people only decide about the plan.
+    #[serde(default)]
+    deploy: bool,
     /// The signal that reports its health. Without it, people say whether it is healthy.
     #[schemars(length(min = 1, max = 64))]
     signal: Option<String>,
@@ -42,10 +45,13 @@ struct Target {
 }
 
 /// The exact plan that a person approves.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Plan {
+    /// For example `1.4.2`.
     version: String,
+    /// The name of the environment.
     environment: String,
+    /// The number of instances.
     instances: u32,
 }
 
@@ -60,12 +66,26 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
         Err(WaitError::Denied(comment)) => return Ok(json!({"state": "rejected", "comment": comment})),
         plan => plan?,
     };
+    if release.deploy {
+        let calls = ToolCalls::new().call("roll_out_deploy", json!(plan));
+        let failed = call.call_tools(calls)?.into_iter().find_map(Result::err);
+        if let Some(error) = failed {
+            return Ok(json!({"state": "not deployed", "reason": error.message, "plan": plan}));
+        }
+    }
     call.sleep(Duration::from_secs(release.settles_s));
     let state = match release.signal {
         Some(signal) => reported(&plan, &signal, call)?,
         None => asked(&plan, call)?,
     };
     Ok(json!({"state": state, "plan": plan}))
+}
+
+/// Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid. The
+/// example deploys nothing. A real tool sends the plan to a service, with the idempotency key of the call.
+fn deploy(plan: Plan, call: &Call) -> Result<Value, Failure> {
+    call.log(Level::Info, &format!("deploys {} to {}", plan.version, plan.environment));
+    Ok(json!({"instances": plan.instances}))
 }
 
 /// The state that people say it is in.
@@ -95,12 +115,17 @@ toolgate_sdk::plugin! {
     Tool::server("roll_out", "Rolls a version out, with the people who decide about it.", roll_out)
         .title("Roll out a version")
         .durable(),
+    Tool::server("roll_out_deploy", "Deploys a version to an environment.", deploy)
+        .title("Deploy a version")
+        .requires_approval()
+        .prompt("Deploy {version} to {environment}, with {instances} instances?")
+        .risk(Risk::High),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_sdk::durable::Wait;
+    use toolgate_sdk::durable::{NotCarriedOut, Wait};
     use toolgate_sdk::testing::{Attempt, check};
 
     fn attempt() -> Attempt {
@@ -119,6 +144,23 @@ mod tests {
         assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));
         assert!(matches!(&run.waits[..], [Wait::Ask(_), Wait::Approve(_), Wait::Sleep(_), Wait::Ask(_)]));
         assert_eq!(run.waits[2], Wait::Sleep(Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn approved_plan_is_deployed_by_a_tool_that_requires_approval() {
+        let plan = json!({"version": "1.4.2", "environment": "live", "instances": 3});
+        let attempt = || {
+            let arguments = json!({"version": "1.4.2", "deploy": true});
+            Attempt::at("roll_out", arguments).answered(json!({"environment": "live"})).approved()
+        };
+        let deployed = attempt().returned(vec![Ok(json!({"instances": 3}))]).answered(json!({"decision": "healthy"}));
+        let run = deployed.run(&tools());
+        assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));
+        assert_eq!(run.waits[2], Wait::Calls(json!({"calls": [{"tool": "roll_out_deploy", "arguments": plan}]})));
+        let denied = NotCarriedOut { code: "denied".into(), message: "a person denied it".into() };
+        let run = attempt().returned(vec![Err(denied)]).run(&tools());
+        assert_eq!(run.result, Ok(json!({"state": "not deployed", "reason": "a person denied it", "plan": plan})));
+        assert_eq!(Attempt::at("roll_out_deploy", plan).run(&tools()).result, Ok(json!({"instances": 3})));
     }
 
     #[test]

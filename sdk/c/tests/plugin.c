@@ -130,6 +130,21 @@ static yyjson_mut_val *half(tg_call *call) {
     return answer.value ? yyjson_mut_null(tg_doc(call)) : NULL;
 }
 
+static yyjson_mut_val *post(tg_call *call) {
+    yyjson_mut_doc *doc = tg_doc(call);
+    yyjson_mut_val *amount = yyjson_mut_obj(doc);
+    yyjson_mut_obj_add_int(doc, amount, "amount", 5);
+    tg_tool_call calls[] = {{"ledger_post", amount}, {.tool = "ledger_read"}};
+    tg_answer returned = tg_call_tools(call, calls, 2);
+    return returned.value ? yyjson_val_mut_copy(doc, returned.value) : NULL;
+}
+
+static yyjson_mut_val *mangled(tg_call *call) {
+    tg_tool_call calls[] = {{.tool = "\xff"}};
+    tg_answer returned = tg_call_tools(call, calls, 1);
+    return returned.value ? yyjson_mut_null(tg_doc(call)) : NULL;
+}
+
 static yyjson_mut_val *garbled(tg_call *call) {
     tg_question question = {.prompt = "?", .response = "{"};
     tg_answer answer = tg_ask(call, &question);
@@ -148,6 +163,8 @@ TOOLGATE_TOOLS(
     {.name = "fetch", .description = "Fetches.", .run = fetch},
     {.name = "deploy", .description = "Deploys.", .run = deploy, .durable = true, .expires_ms = 60000},
     {.name = "watch", .description = "Waits for reports.", .run = watch, .durable = true},
+    {.name = "post", .description = "Posts with other tools.", .run = post, .durable = true},
+    {.name = "mangled", .description = "Calls a tool without a name.", .run = mangled, .durable = true},
     {.name = "half", .description = "Sends half a value.", .run = half, .durable = true},
     {.name = "hasty", .description = "Deploys, which it may not.", .run = deploy},
     {.name = "garbled", .description = "Asks with half a schema.", .run = garbled, .durable = true},

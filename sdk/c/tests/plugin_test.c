@@ -134,6 +134,21 @@ static void external_waits(void) {
     tg_test_world = (tg_test_world_t){0};
 }
 
+static void other_tools(void) {
+    static const char ends[] = TG_JSON([{"ok": true, "result": 7, "trusted": false}, {"ok": false, "error": {"code": "denied", "message": "no"}}]);
+    tg_test_world = WAITS(TG_TEST_RETURNED(ends));
+    tg_test_result("post", "{}", ends);
+    tg_test_text(tg_test_run("post", "{}").notes,
+        "call-tools {\"calls\":[{\"tool\":\"ledger_post\",\"arguments\":{\"amount\":5}},{\"tool\":\"ledger_read\",\"arguments\":{}}]}\n",
+        "a test sees the calls of other tools");
+    tg_test_world = WAITS(TG_TEST_RESULT("[]"));
+    tg_test_failure("post", "{}", TG_FAILED, "the test does not answer this question");
+    tg_test_world = WAITS(TG_TEST_RETURNED("[]"));
+    tg_test_failure("watch", "{}", TG_FAILED, "the test does not answer this question");
+    tg_test_failure("mangled", "{}", TG_FAILED, "is not UTF-8");
+    tg_test_world = (tg_test_world_t){0};
+}
+
 static const char *options(tg_tool tool) {
     const char *wrong;
     tg_text text = tg_options_of(&tool, &wrong);
@@ -174,6 +189,7 @@ int main(void) {
     requests();
     waits();
     external_waits();
+    other_tools();
     declarations();
     utf8();
     return tg_test_end();

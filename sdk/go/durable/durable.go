@@ -1,4 +1,5 @@
-// Package durable waits in the middle of a call: for an answer, for a decision about a value, for an external system, or for time.
+// Package durable waits in the middle of a call: for an answer, for a decision about a value, for an external system, for other
+// tools, or for time.
 //
 // Only a tool with the option [toolgate.Durable] may wait. While its call waits, it has no instance, and the host may be stopped.
 // Then the host runs the function again from its beginning, and answers each wait that has ended with the same answer. So the
@@ -95,6 +96,35 @@ type Choice struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
+// ToolCall is a call of another tool. All calls of one call together have a limit, 100 unless the operator sets another.
+type ToolCall struct {
+	// Tool is the name of the tool.
+	Tool string `json:"tool"`
+	// Arguments have an object as their JSON form, for example a struct or a map.
+	Arguments any `json:"arguments"`
+}
+
+// Returned is the end of a call of another tool.
+type Returned struct {
+	// Result is the result as JSON. It is empty if Err is not nil.
+	Result json.RawMessage
+	// Untrusted is whether the host does not control the result, as that of a client, a provider or an external system.
+	Untrusted bool
+	// Err is why there is no result: a [NotCarriedOutError].
+	Err error
+}
+
+// NotCarriedOutError means that a call of another tool has no result. Find it with [errors.As].
+type NotCarriedOutError struct {
+	// Code is how the call ended, such as denied or expired, or the code of a failure, such as invalid_arguments.
+	Code string `json:"code"`
+	// Message is a sentence for a model.
+	Message string `json:"message"`
+}
+
+// Error returns the message.
+func (e *NotCarriedOutError) Error() string { return e.Message }
+
 // Ask asks a person for a value of this type, and returns it. The person sees the schema of the type as a form.
 //
 // It fails with [DeniedError], [ErrExpired], [ErrCancelled], [ErrNotGranted] or [ErrMalformed].
@@ -151,6 +181,34 @@ func AwaitExternal[Received any](external External) (received Received, err erro
 	return waitFor[Received](awaitExternal, members)
 }
 
+// CallTools calls other tools, and returns their results in the order of the calls, when all of them have ended. The calls are a
+// turn of their own, with the approvals, policies and people of any turn: each may take days, or be denied. A call without a result
+// is no error of this function. The plugin's manifest requests the tools under calls, and the operator grants them.
+//
+// It fails as [Ask] if no tool was called, and with [toolgate.KindFailed] if arguments have no JSON form.
+func CallTools(calls ...ToolCall) ([]Returned, error) {
+	text, err := waitText(callTools, map[string]any{"calls": calls})
+	if err != nil {
+		return nil, err
+	}
+	var ends []struct {
+		Result  json.RawMessage     `json:"result"`
+		Trusted *bool               `json:"trusted"`
+		Error   *NotCarriedOutError `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(text), &ends); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	returned := make([]Returned, len(ends))
+	for i, end := range ends {
+		returned[i] = Returned{Result: end.Result, Untrusted: end.Trusted != nil && !*end.Trusted}
+		if end.Error != nil {
+			returned[i].Err = end.Error
+		}
+	}
+	return returned, nil
+}
+
 // Sleep waits for this time, in whole milliseconds. In a component [time.Sleep] does the same. In a native test, only this one
 // ends at once.
 func Sleep(duration time.Duration) {
@@ -191,11 +249,7 @@ func describe[Answer any](members map[string]any, key string) error {
 
 // waitFor asks the host, and decodes the answer.
 func waitFor[Answer any](wait func(question string) (string, error), members map[string]any) (answer Answer, err error) {
-	question, err := host.Encode(members)
-	if err != nil {
-		return answer, toolgate.Failed("the question has no JSON form: %w", err)
-	}
-	text, err := wait(question)
+	text, err := waitText(wait, members)
 	if err != nil {
 		return answer, err
 	}
@@ -203,6 +257,15 @@ func waitFor[Answer any](wait func(question string) (string, error), members map
 		return answer, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return answer, nil
+}
+
+// waitText asks the host, and returns the text of the answer.
+func waitText(wait func(question string) (string, error), members map[string]any) (string, error) {
+	question, err := host.Encode(members)
+	if err != nil {
+		return "", toolgate.Failed("the question has no JSON form: %w", err)
+	}
+	return wait(question)
 }
 
 // notGranted is an [ErrNotGranted] with its own message.

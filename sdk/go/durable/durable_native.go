@@ -11,6 +11,7 @@ import (
 func ask(question string) (string, error)           { return wait("ask", question) }
 func approve(question string) (string, error)       { return wait("approve", question) }
 func awaitExternal(question string) (string, error) { return wait("await-external", question) }
+func callTools(request string) (string, error)      { return wait("call-tools", request) }
 
 func sleep(duration time.Duration) {
 	fake.Current().Waits.Sleep(duration)

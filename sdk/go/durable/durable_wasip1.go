@@ -10,6 +10,7 @@ import (
 func ask(question string) (string, error)           { return answer(bindings.Ask(question)) }
 func approve(question string) (string, error)       { return answer(bindings.Approve(question)) }
 func awaitExternal(question string) (string, error) { return answer(bindings.AwaitExternal(question)) }
+func callTools(request string) (string, error)      { return answer(bindings.CallTools(request)) }
 
 func sleep(duration time.Duration) { bindings.Sleep(uint64(duration.Milliseconds())) }
 

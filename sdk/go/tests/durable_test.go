@@ -68,8 +68,26 @@ func watch(*toolgate.Call, toolgate.NoArguments) ([]any, error) {
 	return []any{report.Healthy, anything}, err
 }
 
+func post(*toolgate.Call, toolgate.NoArguments) ([]any, error) {
+	ends, err := durable.CallTools(
+		durable.ToolCall{Tool: "ledger_post", Arguments: plan{"live", 3}},
+		durable.ToolCall{Tool: "ledger_read", Arguments: map[string]any{}},
+	)
+	var got []any
+	for _, end := range ends {
+		var refused *durable.NotCarriedOutError
+		if errors.As(end.Err, &refused) {
+			got = append(got, refused.Code, refused.Error())
+		} else {
+			got = append(got, end.Result, end.Untrusted)
+		}
+	}
+	return got, err
+}
+
 func init() {
 	toolgate.Register(
+		toolgate.Server("post", "Posts with other tools.", post, toolgate.Durable()),
 		toolgate.Server("deploy", "Deploys.", deploy, toolgate.Durable(), toolgate.Expires(time.Hour), toolgate.ContextKeys()),
 		toolgate.Server("watch", "Waits for reports.", watch, toolgate.Durable()),
 		toolgate.Server("hasty", "Deploys, which it may not.", deploy),
@@ -179,6 +197,37 @@ func TestAnExternalWaitWithoutAResultFails(t *testing.T) {
 			t.Errorf("%q and not %q", run.Message, row.message)
 		}
 	}
+}
+
+func TestResultsOfOtherToolsReachTheTool(t *testing.T) {
+	denied := durable.Returned{Err: &durable.NotCarriedOutError{Code: "denied", Message: "a person denied it"}}
+	untrusted := durable.Returned{Result: json.RawMessage(`7`), Untrusted: true}
+	for _, row := range []struct {
+		end, other durable.Returned
+		want       []any
+	}{
+		{durable.Returned{Result: json.RawMessage(`{"n":1}`)}, denied, []any{map[string]int{"n": 1}, false, "denied", "a person denied it"}},
+		{untrusted, untrusted, []any{7, true, 7, true}},
+	} {
+		ends := []toolgatetest.End{toolgatetest.Returned(t, row.end, row.other)}
+		run := toolgatetest.Call{Tool: "post", Waits: ends}.Run(t)
+		run.WantResult(t, row.want)
+		request := `{"calls":[{"tool":"ledger_post","arguments":{"environment":"live","instances":3}},{"tool":"ledger_read","arguments":{}}]}`
+		if want := []toolgatetest.Wait{{Kind: "call-tools", Question: request}}; fmt.Sprint(run.Waits) != fmt.Sprint(want) {
+			t.Errorf("waits:\n%v\nand not\n%v", run.Waits, want)
+		}
+	}
+}
+
+func TestACallOfOtherToolsWithoutAScriptFails(t *testing.T) {
+	for _, ends := range [][]toolgatetest.End{nil, {toolgatetest.Approved()}, {live(t)}} {
+		run := toolgatetest.Call{Tool: "post", Waits: ends}.Run(t)
+		run.WantFailure(t, toolgate.KindFailed)
+		if !strings.HasPrefix(run.Message, "the test does not answer this question: ") {
+			t.Errorf("%q", run.Message)
+		}
+	}
+	wait(t, toolgatetest.Returned(t)).WantFailure(t, toolgate.KindFailed) // results of tools are no answer
 }
 
 func TestAWaitWithoutAScriptFailsTheCall(t *testing.T) {

@@ -45,7 +45,7 @@ type Call struct {
 	Config map[string]string
 	// HTTP answers the requests of toolgate/httpclient; nil denies them.
 	HTTP http.Handler
-	// Waits are the ends of a durable tool's waits for people, in order. Sleeps end at once and need none.
+	// Waits are the ends of a durable tool's waits for people, external systems and other tools, in order. Sleeps end at once and need none.
 	Waits []End
 }
 

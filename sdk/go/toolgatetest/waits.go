@@ -6,14 +6,16 @@ import (
 	"encoding/json"
 	"testing"
 
+	"toolgate/durable"
 	"toolgate/internal/fake"
 	"toolgate/internal/host"
 )
 
-// Wait is one wait of a durable tool: its Kind (ask, approve, await-external or sleep), the Question as a JSON text, and the Time of a sleep.
+// Wait is one wait of a durable tool: its Kind (ask, approve, await-external, call-tools or sleep), the Question as a JSON text, and
+// the Time of a sleep.
 type Wait = fake.Wait
 
-// End is the end of a durable tool's wait for a person or an external system.
+// End is the end of a durable tool's wait for a person, an external system or other tools.
 type End = fake.End
 
 // Answered ends a wait of Ask or Choose with this answer.
@@ -35,6 +37,20 @@ func ApprovedAs(t testing.TB, value any) End {
 func Received(t testing.TB, result any) End {
 	t.Helper()
 	return End{Kind: "await-external", Answer: text(t, result)}
+}
+
+// Returned ends a wait of CallTools with these ends of its calls. The Err of an end is a [durable.NotCarriedOutError].
+func Returned(t testing.TB, ends ...durable.Returned) End {
+	t.Helper()
+	given := make([]map[string]any, len(ends))
+	for i, end := range ends {
+		if end.Err != nil {
+			given[i] = map[string]any{"ok": false, "error": end.Err}
+		} else {
+			given[i] = map[string]any{"ok": true, "result": end.Result, "trusted": !end.Untrusted}
+		}
+	}
+	return End{Kind: "call-tools", Answer: text(t, given)}
 }
 
 // Denied ends a wait for a person with a denial and this comment.

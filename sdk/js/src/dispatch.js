@@ -88,6 +88,11 @@ class OpenCall {
     return answerOf(text, external.schema);
   }
 
+  /** @param {readonly import("./index.d.ts").ToolCall[]} calls */
+  callTools(calls) {
+    return answerOf(this.#wait("callTools", json({ calls })));
+  }
+
   /** @param {number} ms */
   sleep(ms) {
     if (!(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER))

@@ -9,7 +9,7 @@ export const NOT_DURABLE =
 
 /** @typedef {Readonly<Record<string, any>>} Asked A question, as authors write it. */
 
-/** The function of the interface that waits. @typedef {"ask" | "approve" | "awaitExternal"} Kind */
+/** The function of the interface that waits. @typedef {"ask" | "approve" | "awaitExternal" | "callTools"} Kind */
 
 /** The members of a question that the interface calls by another name. @type {Readonly<Record<string, string>>} */
 const KEYS = { expiresMs: "expires_ms", choices: "responses", signal: "name" };

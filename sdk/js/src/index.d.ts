@@ -146,6 +146,13 @@ export interface Call {
    */
   awaitExternal<const R extends Describes = JsonSchema>(external: External<R>): Output<R>;
   /**
+   * Calls other tools, and returns their results in the order of the calls, when all of them have ended. The calls are a turn
+   * of their own, with the approvals, policies and people of any turn: each may take days, or be denied. The plugin's manifest
+   * requests the tools under `calls`, and the operator grants them. A call without a result is no error here.
+   * @throws `WaitError`, if no tool was called.
+   */
+  callTools<const C extends readonly ToolCall[]>(calls: C): { readonly [each in keyof C]: Returned };
+  /**
    * Waits for this number of milliseconds. On StarlingMonkey, `setTimeout` does the same in a durable tool.
    * @throws `WaitError`, if the tool is not durable; `RangeError`, if the time is not possible.
    */
@@ -209,6 +216,39 @@ export interface External<R> {
   signal?: string;
   /** A value for the external system, of at most 4 KiB as JSON. */
   metadata?: unknown;
+}
+
+/** A call of another tool. All calls of one call together have a limit, 100 unless the operator sets another. */
+export interface ToolCall {
+  /** The name of the tool. */
+  tool: string;
+  /** Its arguments. They must have a JSON form. */
+  arguments: unknown;
+}
+
+/** The end of a call of another tool. */
+export type Returned =
+  | {
+      /** Whether there is a result. */
+      readonly ok: true;
+      /** The result. */
+      readonly result: Json;
+      /** `false` if the host does not control the result, as that of a client, a provider or an external system. */
+      readonly trusted?: false;
+    }
+  | {
+      /** Whether there is a result. */
+      readonly ok: false;
+      /** Why there is no result. */
+      readonly error: NotCarriedOut;
+    };
+
+/** Why a call of another tool has no result. */
+export interface NotCarriedOut {
+  /** How the call ended, such as `denied` or `expired`, or the code of a failure, such as `invalid_arguments`. */
+  readonly code: string;
+  /** A sentence for a model. */
+  readonly message: string;
 }
 
 /** The members of every declaration. */

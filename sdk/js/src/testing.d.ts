@@ -21,13 +21,13 @@ export interface Attempt {
   config?: Readonly<Record<string, string>>;
   /** Returns the responses to requests. Throw an error to simulate an unreachable server. */
   http?: (request: Sent) => Answer;
-  /** The ends of a durable tool's waits for people and external systems, in order. Sleeps end at once and need none. */
+  /** The ends of a durable tool's waits for people, external systems and other tools, in order. Sleeps end at once and need none. */
   waits?: readonly End[];
 }
 
 declare const ends: unique symbol;
 
-/** The end of a durable tool's wait for a person or an external system. */
+/** The end of a durable tool's wait for a person, an external system or other tools. */
 export interface End {
   readonly [ends]: true;
 }
@@ -41,6 +41,9 @@ export function approved(value?: unknown): End;
 /** A wait of `awaitExternal` ends with this result. */
 export function received(result: unknown): End;
 
+/** A wait of `callTools` ends with these ends of its calls. */
+export function returned(...ends: Returned[]): End;
+
 /** A wait for a person ends with a denial and this comment. */
 export function denied(comment?: string): End;
 
@@ -51,7 +54,7 @@ export function expired(): End;
 export type Wait =
   | {
       /** The function that waited. */
-      readonly kind: "ask" | "approve" | "awaitExternal";
+      readonly kind: "ask" | "approve" | "awaitExternal" | "callTools";
       /** The question, in the form of the interface. */
       readonly question: { readonly [key: string]: Json };
     }

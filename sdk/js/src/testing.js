@@ -119,6 +119,9 @@ export const approved = (value) =>
 /** @type {typeof import("./testing.d.ts").received} */
 export const received = (result) => opaque(new ScriptedEnd("awaitExternal", () => result));
 
+/** @type {typeof import("./testing.d.ts").returned} */
+export const returned = (...results) => opaque(new ScriptedEnd("callTools", () => results));
+
 /** @type {typeof import("./testing.d.ts").denied} */
 export const denied = (comment) =>
   opaque(new ScriptedEnd(undefined, () => thrown({ tag: "denied", val: comment })));

@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Failed, jsonSchema, plugin, tool, WaitError } from "../src/index.js";
-import { answered, approved, declarations, denied, expired, received, run } from "../src/testing.js";
+import {
+  answered,
+  approved,
+  declarations,
+  denied,
+  expired,
+  received,
+  returned,
+  run,
+} from "../src/testing.js";
 
 Object.assign(globalThis, { TOOLGATE_ENGINE: "quickjs" });
 const { serve } = await import("../src/guest.js");
@@ -172,6 +181,31 @@ test("an external wait without a result fails", async () => {
   assert.match((await waiting(received({ environment: "live" }))).message ?? "", /does not answer/);
 });
 
+const calls = [
+  { tool: "ledger_post", arguments: { amount: 5 } },
+  { tool: "ledger_read", arguments: {} },
+];
+const post = plugin([tool({ ...base, durable: true, run: (_, call) => call.callTools(calls) })]);
+/** @type {import("../src/index.d.ts").Returned[]} */
+const ends = [
+  { ok: true, result: 7, trusted: false },
+  { ok: false, error: { code: "denied", message: "a person denied it" } },
+];
+
+test("the results of other tools reach the tool", async () => {
+  const { result, waits } = await run(post, "deploy", {}, { waits: [returned(...ends)] });
+  assert.deepEqual(result, ends);
+  assert.deepEqual(waits, [{ kind: "callTools", question: { calls } }]);
+});
+
+test("a call of other tools without a script fails the call", async () => {
+  for (const waits of [[], [answered([])], [approved()]]) {
+    const { message } = await run(post, "deploy", {}, { waits });
+    assert.match(message ?? "", /^the test does not answer this question: {"calls":/);
+  }
+  assert.match((await waiting(returned())).message ?? "", /does not answer/);
+});
+
 test("a wait without a script fails the call", async () => {
   assert.match(
     (await waiting(live)).message ?? "",
@@ -262,6 +296,17 @@ test("a component waits for an external system", () => {
     },
   );
   assert.deepEqual(JSON.parse(String(server.run(request))), [{ fine: false }, 7]);
+  globalThis.console = original;
+});
+
+test("a component calls other tools", () => {
+  const original = globalThis.console;
+  const callTools = (/** @type {string} */ request) => {
+    assert.deepEqual(JSON.parse(request), { calls });
+    return JSON.stringify(ends);
+  };
+  const { server } = serve(post, { log: () => {} }, { callTools });
+  assert.deepEqual(JSON.parse(String(server.run(request))), ends);
   globalThis.console = original;
 });
 

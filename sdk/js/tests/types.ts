@@ -59,6 +59,9 @@ export const tools: Tool[] = [
       is<Json>()(call.ask({ prompt: "?" }));
       is<{ ok: boolean }>()(call.awaitExternal({ prompt: "?", schema: z.object({ ok: z.boolean() }) }));
       is<Json>()(call.awaitExternal({ prompt: "?", signal: "health", metadata: { n: 1 } }));
+      const [posted] = call.callTools([{ tool: "post", arguments: { n: 1 } }]);
+      if (!posted.ok) return posted.error.code;
+      is<Json>()(posted.result);
       is<"yes" | "no">()(call.choose({ prompt: "?", choices: ["yes", "no"] }).decision);
       is<{ n: number }>()(call.approve({ prompt: "?", subject: { n: 1 }, editable: ["n"], quorum: 2 }));
       return null;
@@ -95,6 +98,10 @@ export const edited = (call: Call) => call.approve({ prompt: "?", subject: { n: 
 export const silent = (call: Call) => call.ask({ response: z.int() });
 // @ts-expect-error people who answer for an external system
 export const answering = (call: Call) => call.awaitExternal({ prompt: "?", who: ["group:ops"] });
+// @ts-expect-error a result that there may not be
+export const hoping = (call: Call) => call.callTools([{ tool: "post", arguments: {} }])[0].result;
+// @ts-expect-error a call without arguments
+export const bare = (call: Call) => call.callTools([{ tool: "post" }]);
 // @ts-expect-error no function to run
 tool({ ...base });
 // @ts-expect-error a gated question

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import toolgate
 from toolgate import Call, Failed, Field, durable, testing
-from toolgate.testing import Wait, answered, approved, approved_as, denied, expired, received
+from toolgate.durable import NotCarriedOut, Returned
+from toolgate.testing import Wait, answered, approved, approved_as, denied, expired, received, returned
 
 
 @dataclasses.dataclass
@@ -77,6 +78,20 @@ def watch(call: Call) -> Any:
     return [health.healthy, call.await_external("Anything", object)]
 
 
+@toolgate.tool(durable=True)
+def post(call: Call) -> Any:
+    """Posts with other tools."""
+    ends = call.call_tools(("ledger_post", {"on": datetime.date(2026, 1, 2)}), ("ledger_read", {}))
+    return [[end.error.code if end.error else end.result, end.trusted] for end in ends]
+
+
+@toolgate.tool(durable=True)
+def insist(call: Call) -> Any:
+    """Posts, and takes no denial."""
+    (end,) = call.call_tools(("ledger_post", {}))
+    return end.result
+
+
 LIVE = answered({"environment": "live"})
 SCHEMA = {
     "type": "object",
@@ -135,6 +150,24 @@ class Waits(unittest.TestCase):
             with self.subTest(end=end):
                 self.assertIsInstance(testing.run(watch, waits=[end]).failure, kind)
         self.assertIsInstance(self.run_it(received({"environment": "live"})).failure, durable.NotGranted)
+
+    def test_results_of_other_tools_reach_the_tool(self) -> None:
+        denied_call = Returned(error=NotCarriedOut("denied", "a person denied it"))
+        run = testing.run(post, waits=[returned(Returned(Plan("live", 1), trusted=False), denied_call)])
+        self.assertEqual(run.result, [[{"environment": "live", "instances": 1}, False], ["denied", True]])
+        on = {"tool": "ledger_post", "arguments": {"on": "2026-01-02"}}
+        request = {"calls": [on, {"tool": "ledger_read", "arguments": {}}]}
+        self.assertEqual(run.waits, [Wait("call_tools", request)])
+
+    def test_result_that_another_tool_does_not_have_fails_the_call(self) -> None:
+        self.assertIsNone(testing.run(insist, waits=[returned(Returned())]).result)
+        error = NotCarriedOut("denied", "a person denied it")
+        failure = testing.run(insist, waits=[returned(Returned(error=error))]).failure
+        self.assertIsInstance(failure, NotCarriedOut)
+        self.assertEqual(str(failure), "a person denied it")
+        for end in [None, answered([]), approved()]:
+            failure = testing.run(insist, waits=[end] if end else []).failure
+            self.assertIsInstance(failure, durable.NotGranted)
 
     def test_wait_without_a_script_fails_the_call(self) -> None:
         failure = self.run_it(LIVE).failure

@@ -8,7 +8,7 @@ from typing import Any
 
 from ._encode import to_json
 from ._host import NOT_DURABLE
-from .durable import Denied, Expired, NotGranted, WaitError
+from .durable import Denied, Expired, NotGranted, Returned, WaitError
 
 _AS_IT_IS: Any = object()
 
@@ -18,7 +18,7 @@ class Wait:
     """One wait of a durable tool."""
 
     kind: str
-    """``ask``, ``approve``, ``await_external`` or ``sleep``."""
+    """``ask``, ``approve``, ``await_external``, ``call_tools`` or ``sleep``."""
     question: dict[str, Any] = field(default_factory=dict)
     """The question as the host gets it. It is empty for a sleep."""
     seconds: float | None = None
@@ -27,12 +27,12 @@ class Wait:
 
 @dataclass(frozen=True)
 class End:
-    """The end of one wait for a person or an external system, for ``Attempt.waits``."""
+    """The end of one wait other than a sleep, for ``Attempt.waits``."""
 
     kind: str
-    """``ask``, ``approve`` or ``await_external``: the wait that it can end. Empty for an error, which can end all of them."""
+    """``ask``, ``approve``, ``await_external`` or ``call_tools``: the wait that it can end. Empty for an error, which can end all."""
     value: Any = None
-    """The answer, the approved value, the result or the error."""
+    """The answer, the approved value, the result, the results of tools, or the error."""
 
 
 def answered(value: Any) -> End:
@@ -55,6 +55,11 @@ def received(value: Any) -> End:
     return End("await_external", value)
 
 
+def returned(*ends: Returned) -> End:
+    """A wait of ``Call.call_tools`` ends with these ends of its calls. Their values are converted to JSON."""
+    return End("call_tools", [_given(each) for each in ends])
+
+
 def denied(comment: str | None = None) -> End:
     """A wait for a person ends with a denial and this comment."""
     return End("", Denied(comment))
@@ -63,6 +68,13 @@ def denied(comment: str | None = None) -> End:
 def expired() -> End:
     """A wait for a person or an external system ends without an answer."""
     return End("", Expired())
+
+
+def _given(returned: Returned) -> dict[str, Any]:
+    """The end of a call in the form in which a tool gets it."""
+    if returned.error is not None:
+        return {"ok": False, "error": {"code": returned.error.code, "message": returned.error.message}}
+    return {"ok": True, "result": returned.value, **({} if returned.trusted else {"trusted": False})}
 
 
 class Script:

@@ -10,7 +10,7 @@ from typing import Any, Iterable, Literal, TypeVar
 from . import _host
 from ._encode import encode, to_json
 from ._read import read, schema_of
-from .durable import Choice
+from .durable import Choice, NotCarriedOut, Returned
 
 Answer = TypeVar("Answer")
 Received = TypeVar("Received")
@@ -199,6 +199,23 @@ class Call:
         members = {"schema": schema_of(result) or None, "name": signal, "metadata": encode(metadata)}
         return read(_wait("await_external", prompt, expires, **members), result)
 
+    def call_tools(self, *calls: tuple[str, Any]) -> list[Returned]:
+        """Calls other tools, and returns their results in the order of the calls, when all of them have ended.
+
+        The calls are a turn of their own, with the approvals, policies and people of any turn: each may take days, or be
+        denied. A call without a result is no error here: ``Returned.result`` raises it. The plugin's manifest requests the
+        tools under ``calls``, and the operator grants them.
+
+        Args:
+            calls: The name and the arguments of each call. All calls of one call together have a limit, 100 unless the
+                operator sets another.
+
+        Raises:
+            WaitError: No tool was called. Its subclasses in ``toolgate.durable`` say why.
+        """
+        request = {"calls": [{"tool": tool, "arguments": arguments} for tool, arguments in calls]}
+        return [_returned(each) for each in json.loads(_host.current().wait("call_tools", to_json(request)))]
+
     def sleep(self, seconds: Seconds) -> None:
         """Waits for this time. ``time.sleep`` does the same in a durable tool, but really sleeps in a native test.
 
@@ -227,6 +244,16 @@ def _wait(kind: str, prompt: str, expires: Seconds | None, **others: Any) -> str
     # The value that is decided about can be null.
     given = {name: value for name, value in question.items() if value is not None or name == "subject"}
     return _host.current().wait(kind, to_json(given))
+
+
+def _returned(given: dict[str, Any]) -> Returned:
+    """Reads the result of another tool as the interface defines it."""
+    error = given.get("error")
+    return Returned(
+        given.get("result"),
+        given.get("trusted", True),
+        None if error is None else NotCarriedOut(error["code"], error["message"]),
+    )
 
 
 _current: Call | None = None

@@ -19,7 +19,7 @@ from .failure import DeclarationError, Failed, ToolError
 from .http import Request, RequestDenied, Response
 from .keyvalue import StoreUnavailable
 from ._tool import registered
-from ._waits import End, Script, Wait, answered, approved, approved_as, denied, expired, received
+from ._waits import End, Script, Wait, answered, approved, approved_as, denied, expired, received, returned
 
 __all__ = [
     "Attempt",
@@ -37,6 +37,7 @@ __all__ = [
     "denied",
     "expired",
     "received",
+    "returned",
     "run",
 ]
 
@@ -180,7 +181,7 @@ class Attempt:
     stop_after: int | None = None
     """How many times ``stop_requested`` is false before it becomes true. Without it, it is always false."""
     waits: list[End] = field(default_factory=list)
-    """The ends of a durable tool's waits for people and external systems, in order. Sleeps end at once and need none."""
+    """The ends of a durable tool's waits for people, external systems and other tools, in order. Sleeps end at once and need none."""
 
     def again(self) -> Attempt:
         """The next attempt at the same call, with the same store."""

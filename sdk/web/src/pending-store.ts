@@ -285,7 +285,7 @@ export class PendingStore {
   #fits(suspension: Suspension): boolean {
     const { conversation, caller, tool, kind, call, mine } = this.filter;
     return (
-      (conversation === undefined || conversation === suspension.conversation) &&
+      (conversation === undefined || ofCaller(conversation) === ofCaller(suspension.conversation)) &&
       (caller === undefined || caller === suspension.caller) &&
       (tool === undefined || tool === suspension.tool) &&
       (kind === undefined || kind === suspension.kind) &&
@@ -335,4 +335,9 @@ function asError(error: unknown): ToolgateError {
   if (error instanceof ToolgateError) return error;
   const detail = error instanceof Error ? error.message : String(error);
   return new ToolgateError("unreachable", 0, detail, [], undefined, { cause: error });
+}
+
+/** The conversation of the caller, also of a nested turn. */
+function ofCaller(conversation: string): string {
+  return conversation.replace(/^~/, "");
 }

@@ -38,6 +38,10 @@ export type ProgressReport = Schemas["ReportProgress"];
 export type ProgressReported = Schemas["ProgressReported"];
 /** A turn with its calls. */
 export type Turn = Schemas["Turn"];
+/** The call of a plugin that submitted a nested turn. */
+export type Parent = Schemas["Parent"];
+/** A nested turn of a durable call. */
+export type Nested = Schemas["Nested"];
 /** The log of a call: the last lines of each run. */
 export type CallLog = Schemas["CallLog"];
 /** The log of one run of a call. */
@@ -93,7 +97,7 @@ export type PendingClosed = Omit<Schemas["PendingClosed"], "edited"> &
 
 /** A filter for suspensions. */
 export interface PendingFilter {
-  /** Only those of this conversation. */
+  /** Only those of this conversation and of its nested turns. */
   conversation?: string;
   /** Only those of turns that this principal submitted. */
   caller?: string;

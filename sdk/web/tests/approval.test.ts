@@ -49,6 +49,14 @@ describe("an approval", () => {
     expect(text(card, "expiry")).toMatch(/; then the call continues without an answer\.$/);
   });
 
+  it("of a nested call says which tool of which plugin made it", async () => {
+    const parent = { conversation: "c", turn: "t", call: "p", plugin: "rollout", tool: "a\u202eb", depth: 1 };
+    const card = await approval({ parent });
+    const said = "called by a\\u{202e}b of the plugin rollout, which chose the arguments";
+    expect(root(card).querySelector(".from")?.textContent).toContain(said);
+    expect(root(await approval({})).querySelector(".from")?.textContent).not.toContain("called by");
+  });
+
   it("in the middle of a call shows the steps before it", async () => {
     const step = (step: number, kind: string, more: object) => ({
       step,

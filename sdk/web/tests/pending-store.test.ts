@@ -153,9 +153,14 @@ describe("the pending store", () => {
     host.add(a);
     await until(() => ids().length > 0);
     expect(ids()).toEqual([a.suspension]);
+    const nested = suspension({ conversation: "~mine" });
+    host.add(nested);
+    await until(() => ids().length > 1);
+    host.end(nested.suspension, "deny", "ann");
+    await until(() => ids().length < 2);
     host.change({ ...a, you: { may_answer: false, voted: true, counts_again: false } });
     await until(() => ids().length === 0);
-    expect(closed()).toMatchObject([{ id: a.suspension, closed: undefined }]);
+    expect(closed()).toMatchObject([{ id: nested.suspension }, { id: a.suspension, closed: undefined }]);
   });
 
   it("reports a failure, and restarts on request", async () => {

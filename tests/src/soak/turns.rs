@@ -19,11 +19,17 @@ const CONVERSATION: u64 = 400;
 /// A result of this size is a file of its own in the store.
 const LARGE: usize = 200_000;
 
+/// Calls of `gated_echo` with this value need the approver of [`Clients`], who lends its authority to the delegate.
+pub(super) const DELEGATED: &str = "delegated";
+
+/// The uses of each standing approval.
+const USES: u32 = 20;
+
 /// Runs one turn. Returns its path, unless it is not stored.
 type Kind = fn(&mut Worker) -> Option<Value>;
 
 /// The kinds of turns, each with its part of the sum.
-const MIX: [(&str, usize, Kind); 14] = [
+const MIX: [(&str, usize, Kind); 19] = [
     ("automatic", 28, automatic),
     ("approved", 12, approved),
     ("denied", 8, denied),
@@ -38,6 +44,11 @@ const MIX: [(&str, usize, Kind); 14] = [
     ("followed", 5, followed),
     ("ephemeral", 4, ephemeral),
     ("ledger", 3, ledger),
+    ("standing", 3, standing),
+    ("delegated", 2, delegated),
+    ("webhook", 2, webhook),
+    ("external", 1, external),
+    ("signal", 1, signal),
 ];
 
 /// Every kind, with a count of zero.
@@ -45,19 +56,29 @@ pub(super) fn kinds() -> Vec<(&'static str, u64)> {
     MIX.iter().map(|(name, ..)| (*name, 0)).collect()
 }
 
-/// The principals that a worker uses. Workers share the approver and the page, and some share a caller.
+/// The principals that a worker uses. Workers share all but the caller, which some share.
 #[derive(Clone)]
 pub(super) struct Clients {
     caller: Client,
     approver: Client,
+    /// An approver who gets authority only from the other one.
+    delegate: Client,
     page: Client,
     admin: Client,
 }
 
 impl Clients {
-    pub(super) fn new(host: &Host, caller: usize) -> Self {
-        let caller = host.token(&format!("caller-{caller}"), &["caller"], None);
-        Self { caller, approver: host.approver.clone(), page: host.page.clone(), admin: host.admin.clone() }
+    /// One for each caller.
+    pub(super) fn of(host: &Host, callers: usize) -> Vec<Self> {
+        let delegate = host.token("delegate", &["approver"], None);
+        let clients = |caller| Self {
+            caller: host.token(&format!("caller-{caller}"), &["caller"], None),
+            approver: host.approver.clone(),
+            delegate: delegate.clone(),
+            page: host.page.clone(),
+            admin: host.admin.clone(),
+        };
+        (0..callers).map(clients).collect()
     }
 }
 
@@ -291,5 +312,92 @@ fn ledger(worker: &mut Worker) -> Option<Value> {
     for (member, ordered) in order.as_object().into_iter().flatten() {
         assert_eq!(&receipt[member], ordered, "{turn:#}");
     }
+    Some(turn)
+}
+
+/// Two equal calls. Of those that a standing approval covers, none is asked about.
+fn standing(worker: &mut Worker) -> Option<Value> {
+    let value = format!("standing-{}", worker.number);
+    let mut submit = || {
+        let call = worker.call("gated_echo", &json!({"value": value}));
+        worker.submit(&[call])
+    };
+    let turn = submit();
+    if turn["pending"].as_array().is_some_and(|pending| !pending.is_empty()) {
+        let standing = json!({"ttl_ms": 600_000, "uses": USES, "pin": "all"});
+        worker.resolve(&worker.clients.approver, &turn, json!({"decision": "approve", "standing": standing}));
+        worker.ends(turn, &["ok"])?;
+        let call = worker.call("gated_echo", &json!({"value": value}));
+        let covered = worker.submit(&[call]);
+        assert_eq!(covered["pending"], json!([]), "a standing approval covers it: {covered:#}");
+        return worker.ends(covered, &["ok"]);
+    }
+    worker.ends(turn, &["ok"])
+}
+
+/// A call that its approver leaves to somebody else.
+fn delegated(worker: &mut Worker) -> Option<Value> {
+    let call = worker.call("gated_echo", &json!({"value": DELEGATED}));
+    let turn = worker.submit(&[call]);
+    let suspension = format!("/v1/suspensions/{}", suspension_of(&turn));
+    let clients = &worker.clients;
+    clients
+        .delegate
+        .post(&format!("{suspension}/resolve"), &json!({"decision": "approve"}))
+        .problem(403, "not-allowed");
+    let lent = clients.approver.post(&format!("{suspension}/delegate"), &json!({"to": "delegate"})).ok(200);
+    assert_eq!(lent["ok"], true, "{lent:#}");
+    worker.resolve(&clients.delegate, &turn, json!({"decision": "approve"}));
+    worker.ends(turn, &["ok"])
+}
+
+/// A call that a webhook announces. Its end is announced too.
+fn webhook(worker: &mut Worker) -> Option<Value> {
+    let call = worker.call("paged", &json!({}));
+    let turn = worker.submit(&[call]);
+    let suspension = format!("/v1/suspensions/{}", suspension_of(&turn));
+    worker.resolve(&worker.clients.approver, &turn, json!({"decision": "approve"}));
+    let turn = worker.ends(turn, &["ok"])?;
+    worker.clients.approver.until(&suspension, |answer| {
+        let deliveries = answer.json()["deliveries"].clone();
+        let delivered = deliveries.as_array()?.iter().filter(|delivery| delivery["state"] == "delivered").count();
+        (delivered == 2).then_some(())
+    });
+    Some(turn)
+}
+
+/// A durable call whose external system sends its result to the id of the wait.
+fn external(worker: &mut Worker) -> Option<Value> {
+    rolled_out(worker, |worker, wait, result| {
+        let answer = json!({"decision": "result", "data": result});
+        worker.resolve(&worker.clients.caller, &json!({"pending": [wait]}), answer);
+    })
+}
+
+/// A durable call whose external system sends its result to the name of the wait.
+fn signal(worker: &mut Worker) -> Option<Value> {
+    rolled_out(worker, |worker, wait, result| {
+        let name = wait["signal"].as_str().expect("the wait has a name");
+        let signal = format!("/v1/conversations/{}/signals/{name}", worker.conversation);
+        assert_eq!(worker.clients.caller.post(&signal, &result).ok(200)["replayed"], false);
+    })
+}
+
+/// A rollout that waits for a report of its health, which `report` sends.
+fn rolled_out(worker: &mut Worker, report: impl Fn(&Worker, &Value, Value)) -> Option<Value> {
+    let stream = format!("/v1/conversations/{}/events?after=now", worker.conversation);
+    let mut events = worker.clients.caller.events(&stream);
+    let name = format!("health-{}-{}", worker.number, worker.calls);
+    let call = worker.call("roll_out", &json!({"version": "1.4.2", "settles_s": 1, "signal": name}));
+    let turn = worker.submit(&[call]);
+    worker.resolve(&worker.clients.approver, &turn, json!({"decision": "answer", "data": {"environment": "live"}}));
+    let plan = open_step(&worker.clients.caller, &turn, 2);
+    worker.resolve(&worker.clients.approver, &json!({"pending": [plan]}), json!({"decision": "approve"}));
+    // Its sleep takes a second, in which the other workers use the host.
+    events.until(|event| event.name == "call.suspended" && event.data["signal"] == name.as_str());
+    let wait = open_step(&worker.clients.caller, &turn, 4);
+    report(worker, &wait, json!({"healthy": true}));
+    let turn = worker.ends(turn, &["ok"])?;
+    assert_eq!(turn["calls"][0]["content"]["result"]["state"], "done", "{turn:#}");
     Some(turn)
 }

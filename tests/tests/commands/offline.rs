@@ -189,7 +189,7 @@ fn a_second_host_on_the_same_data_is_refused() {
 fn call_answers_the_questions_of_a_durable_tool() {
     let host = Setup::with(&["rollout"]).prepare();
     let call = |answers: &[&str]| {
-        let words = ["call", "plugins/rollout.wasm", r#"{"version":"1.4.2","settles_s":1}"#];
+        let words = ["call", "plugins/rollout.wasm", "roll_out", r#"{"version":"1.4.2","settles_s":1}"#];
         let answers = answers.iter().flat_map(|answer| ["--answer", answer]);
         host.cli(None, &words.into_iter().chain(answers).collect::<Vec<_>>())
     };
@@ -199,7 +199,7 @@ fn call_answers_the_questions_of_a_durable_tool() {
     assert_eq!((&result["state"], &result["plan"]["instances"]), (&json!("done"), &json!(2)), "{said:?}");
     assert!(said.err.contains("  | To which environment does 1.4.2 go?"), "{said:?}");
 
-    let report = ["call", "plugins/rollout.wasm", r#"{"version":"1.4.2","settles_s":1,"signal":"health"}"#];
+    let report = ["call", "plugins/rollout.wasm", "roll_out", r#"{"version":"1.4.2","settles_s":1,"signal":"health"}"#];
     let answers = ["--answer", place, "--answer", "approve", "--answer", r#"{"healthy":true}"#];
     let said = host.cli(None, &[&report[..], &answers].concat());
     assert!(said.code == 0 && said.out.contains(r#""state":"done""#), "{said:?}");

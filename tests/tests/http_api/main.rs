@@ -10,10 +10,12 @@ mod formats;
 mod interrupted;
 mod journal;
 mod matrix;
+mod nested;
 mod replies;
 mod roles;
 mod streams;
 mod submitting;
+mod workflow;
 
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::outcomes;
-use toolgate_tests::steps::{answer, waiting};
+use toolgate_tests::http::{outcomes, path};
+use toolgate_tests::steps::{answer, nested, waiting};
 
 use super::{built, left_out};
 
@@ -12,7 +12,12 @@ const TOOLS: [&str; 3] = ["roll_out", "roll_out_py", "roll_out_ts"];
 
 fn start() -> Host {
     let setup = Setup::with(&["rollout"]);
-    setup.component("rollout-py", built("rollout-py")).component("rollout-ts", built("rollout-ts")).start()
+    let setup = setup.component("rollout-py", built("rollout-py")).component("rollout-ts", built("rollout-ts"));
+    let grants = TOOLS.map(|tool| {
+        let plugin = tool.replace("roll_out", "rollout").replace('_', "-");
+        format!("[plugin.{plugin}]\ncomponent = \"any\"\ngrants.calls = [\"{tool}_deploy\"]\n")
+    });
+    setup.tables(&grants.concat()).start()
 }
 
 /// A turn of its own conversation for each tool.
@@ -26,6 +31,16 @@ fn submitted(host: &Host, arguments: &Value) -> Vec<Value> {
 
 fn plan(instances: u32) -> Value {
     json!({"version": "1.4.2", "environment": "live", "instances": instances})
+}
+
+/// Approves the plan of each turn with two instances, and returns the approvals of the nested calls that deploy it.
+fn deploying(host: &Host, turns: &[Value], proposed: &[Value]) -> Vec<Value> {
+    for step in proposed {
+        assert_eq!((&step["kind"], &step["arguments"]), (&json!("approval"), &plan(3)), "{step:#}");
+        let approve = json!({"decision": "approve", "arguments": plan(2)});
+        answer(host, step, &approve, &json!({"decision": "deny"}));
+    }
+    turns.iter().map(|turn| nested(host, turn)).collect()
 }
 
 /// Answers the first question of each turn, and returns the decisions that they wait for then.
@@ -43,7 +58,7 @@ fn workflow_survives_kills_in_three_languages() {
         return;
     }
     let mut host = start();
-    let turns = submitted(&host, &json!({"version": "1.4.2", "settles_s": 1, "signal": "health"}));
+    let turns = submitted(&host, &json!({"version": "1.4.2", "settles_s": 1, "signal": "health", "deploy": true}));
     // A kill while a run goes on would begin another attempt.
     for turn in &turns {
         let _ = waiting(&host, turn, 1);
@@ -52,13 +67,14 @@ fn workflow_survives_kills_in_three_languages() {
 
     let proposed = proposed(&host, &turns);
     host.restart();
-    for step in &proposed {
-        assert_eq!((&step["kind"], &step["arguments"]), (&json!("approval"), &plan(3)), "{step:#}");
-        let approve = json!({"decision": "approve", "arguments": plan(2)});
-        answer(&host, step, &approve, &json!({"decision": "deny"}));
+    let gates = deploying(&host, &turns, &proposed);
+    host.restart();
+    for gate in &gates {
+        assert_eq!(gate["arguments"], plan(2), "the host asks about exactly what is deployed: {gate:#}");
+        answer(&host, gate, &json!({"decision": "approve"}), &json!({"decision": "deny"}));
     }
 
-    let awaited: Vec<Value> = turns.iter().map(|turn| waiting(&host, turn, 4)).collect();
+    let awaited: Vec<Value> = turns.iter().map(|turn| waiting(&host, turn, 5)).collect();
     host.restart();
     for wait in &awaited {
         let metadata = json!({"version": "1.4.2", "environment": "live"});
@@ -81,6 +97,10 @@ fn workflow_survives_kills_in_three_languages() {
         let runs = log["runs"].as_array().unwrap();
         let lines: Vec<&Value> = runs.iter().flat_map(|run| run["lines"].as_array().unwrap()).collect();
         let messages: Vec<&str> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
+        let deploys = &call["nested"][0];
+        let deployed = host.agent.get(&path(deploys)).ok(200)["calls"][0].clone();
+        assert_eq!((&deployed["attempt"], &deployed["content"]["result"]), (&json!(1), &json!({"instances": 2})));
+        assert_eq!(deploys["tools"], json!([format!("{tool}_deploy")]), "one nested turn: {call:#}");
         assert_eq!(messages, ["it goes to live", "it is reported: no detail"], "no run repeats a line: {log:#}");
     }
 }
@@ -100,5 +120,23 @@ fn denied_workflow_ends_alike_in_three_languages() {
         let settled = host.agent.settled(turn);
         let result = &settled["calls"][0]["content"]["result"];
         assert_eq!(*result, json!({"state": "rejected", "comment": "not on a Friday"}), "{settled:#}");
+    }
+}
+
+#[test]
+fn denied_deploy_ends_the_workflow_in_three_languages() {
+    if left_out() {
+        return;
+    }
+    let host = start();
+    let turns = submitted(&host, &json!({"version": "1.4.2", "deploy": true}));
+    let proposed = proposed(&host, &turns);
+    for gate in deploying(&host, &turns, &proposed) {
+        answer(&host, &gate, &json!({"decision": "deny"}), &json!({"decision": "approve"}));
+    }
+    for turn in &turns {
+        let settled = host.agent.settled(turn);
+        let result = &settled["calls"][0]["content"]["result"];
+        assert_eq!((&result["state"], &result["plan"]), (&json!("not deployed"), &plan(2)), "{settled:#}");
     }
 }

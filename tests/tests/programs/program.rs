@@ -73,7 +73,7 @@ impl Drawn<'_> {
             15 => json!({"do": *self.random.pick(&["now", "random"])}),
             16 if is_outer => {
                 let program = self.operations(&format!("{name}."), MAX_NESTED);
-                json!({"do": "call", "tool": "run", "arguments": {"program": program}})
+                json!({"do": "call", "calls": [{"tool": "run", "arguments": {"program": program}}]})
             }
             _ => json!({"do": "log", "line": name}),
         }

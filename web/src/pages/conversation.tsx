@@ -5,7 +5,7 @@ import { Button, Link } from "react-aria-components";
 import { useTimeline } from "../host/follow";
 import { Badge, Strange } from "../parts/bits";
 import { Empty, Page, Skeleton, Trouble, Unreadable } from "../parts/page";
-import { isAnswerable, Turn } from "../parts/turn";
+import { isAnswerable, isNamed, Turn } from "../parts/turn";
 import type { Timeline } from "../timeline/timeline";
 
 /** The number of latest turns that are shown first. */
@@ -14,7 +14,9 @@ const TURNS = 20;
 export function Conversation({ id }: { id: string }) {
   const { timeline, state, error, again } = useTimeline(id);
   const [most, setMost] = useState(TURNS);
-  const hidden = Math.max(0, timeline.length - most);
+  const named = timeline.findIndex((turn) => isNamed(turn.id));
+  const latest = Math.max(0, timeline.length - most);
+  const hidden = named < 0 ? latest : Math.min(latest, named);
   return (
     <Page
       title="Conversation"

@@ -2,10 +2,10 @@
 
 import type { Suspension as Asked, Delivery } from "@toolgate/web";
 import { ToolgateApproval, ToolgateClientCall, ToolgateElicitation } from "@toolgate/web/elements";
-import { useEffect, useRef } from "react";
+import { Fragment, useEffect, useRef } from "react";
 import { useInbox } from "../host/inbox";
 import { useLoad } from "../host/load";
-import { Badge, ConversationLink, Ended, Facts, Strange, type Tone, When } from "../parts/bits";
+import { Badge, ConversationLink, Ended, Facts, Strange, type Tone, TurnLink, When } from "../parts/bits";
 import { JsonTree } from "../parts/json-tree";
 import { Page, Shown } from "../parts/page";
 import { useSession } from "../session";
@@ -129,9 +129,13 @@ function Around({ asked }: { asked: Asked }) {
           [
             "Through",
             asked.parent && (
-              <Strange key="parent">{`${asked.parent.tool} of the plugin ${asked.parent.plugin}, which chose the arguments`}</Strange>
+              <Fragment key="parent">
+                <Strange>{`${asked.parent.tool} of the plugin ${asked.parent.plugin}, which chose the arguments`}</Strange>
+                , in <TurnLink conversation={asked.parent.conversation} turn={asked.parent.turn} />
+              </Fragment>
             ),
           ],
+          ["Nested turn", asked.nested && <TurnLink key="nested" {...asked.nested} />],
           ["Asked", <When key="asked" at={asked.created_at} />],
           [
             "Ended",

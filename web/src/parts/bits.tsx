@@ -91,6 +91,15 @@ export function ConversationLink({ id }: { id: string }) {
   );
 }
 
+/** A turn in the timeline of its conversation. */
+export function TurnLink({ conversation, turn }: { conversation: string; turn: string }) {
+  return (
+    <Link className="link" href={`/conversations/${encodeURIComponent(conversation)}#${encodeURIComponent(turn)}`}>
+      <Strange>{turn}</Strange>
+    </Link>
+  );
+}
+
 /** Rows of a name and a value. */
 export function Facts({ rows }: { rows: [name: string, value: ReactNode][] }) {
   return (

@@ -1,12 +1,12 @@
 // A turn of a conversation: the calls of one model response.
 
-import { shownChanges } from "@toolgate/web";
+import { type Nested, type Parent, shownChanges } from "@toolgate/web";
 import { useState } from "react";
 import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
 import { shown, shownLines } from "../text/shown";
 import { approvals, bytes, counted, span } from "../text/words";
 import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
-import { Badge, Digest, END_TONES, Facts, Strange, type Tone, When } from "./bits";
+import { Badge, Digest, END_TONES, Facts, Names, Strange, type Tone, TurnLink, When } from "./bits";
 import { CallLog } from "./call-log";
 import { Journal } from "./journal";
 import { JsonTree } from "./json-tree";
@@ -22,7 +22,7 @@ const TURN_TONES: Record<TimelineTurn["state"], Tone> = {
 
 export function Turn({ conversation, turn }: { conversation: string; turn: TimelineTurn }) {
   return (
-    <li className="turn">
+    <li className="turn" id={turn.id} ref={isNamed(turn.id) ? scrollTo : undefined}>
       <header className="turn-head">
         <h2>
           {turn.startedAt ? <When at={turn.startedAt} /> : "Turn"}{" "}
@@ -44,6 +44,7 @@ export function Turn({ conversation, turn }: { conversation: string; turn: Timel
           )}
         </span>
       </header>
+      {turn.parent && <Through parent={turn.parent} />}
       {turn.context !== undefined && (
         <Fold title="Context" level={3}>
           <JsonTree value={turn.context} label="Context of the turn" />
@@ -56,6 +57,22 @@ export function Turn({ conversation, turn }: { conversation: string; turn: Timel
       </ol>
       <Unreadable count={turn.unreadable} />
     </li>
+  );
+}
+
+/** The same function for each render, so that it is called once. */
+const scrollTo = (item: HTMLElement | null) => item?.scrollIntoView();
+
+/** Whether the address names this turn. */
+export const isNamed = (turn: string) => location.hash === `#${encodeURIComponent(turn)}`;
+
+/** The call that submitted a nested turn. */
+function Through({ parent: { conversation, turn, plugin, tool } }: { parent: Parent }) {
+  return (
+    <p className="call-line">
+      Called by <Strange>{tool}</Strange> of the plugin <Strange>{plugin}</Strange>, which chose the tools and
+      the arguments, in <TurnLink conversation={conversation} turn={turn} />
+    </p>
   );
 }
 
@@ -198,6 +215,7 @@ function Waited({ wait }: { wait: Wait }) {
           {shownLines(wait.prompt)}
         </blockquote>
       )}
+      {wait.nested && <Calls nested={wait.nested} />}
       {wait.step !== undefined && wait.kind === "approval" && (
         <JsonTree value={asked} label="The value to decide about" />
       )}
@@ -226,6 +244,15 @@ function Waited({ wait }: { wait: Wait }) {
         )}
       </ul>
     </div>
+  );
+}
+
+/** The nested turn that a call waits for, with its tools. */
+function Calls({ nested: { conversation, turn, tools } }: { nested: Nested }) {
+  return (
+    <p className="call-line">
+      Calls <Names of={[...new Set(tools)]} /> in <TurnLink conversation={conversation} turn={turn} />
+    </p>
   );
 }
 

@@ -1,6 +1,6 @@
 // The state of a conversation as a pure function of its events.
 
-import type { FeedEvent, LogLevel, Need } from "@toolgate/web";
+import type { FeedEvent, LogLevel, Need, Nested, Parent } from "@toolgate/web";
 import type { Content, Executor, Receipt } from "../host/wire";
 import type { LiveLine } from "./log";
 
@@ -19,6 +19,8 @@ export interface Wait {
   step?: number;
   /** The name of the signal that ends it. */
   signal?: string;
+  /** The nested turn that the call waits for. */
+  nested?: Nested;
   /** The arguments at the moment of asking, or the value of a step. */
   asked: unknown;
   openedAt: string;
@@ -93,6 +95,8 @@ export interface TimelineTurn {
   /** Absent if the record of the turn's start is damaged. */
   caller?: string;
   startedAt?: string;
+  /** The call that submitted it, if it is nested. */
+  parent?: Parent;
   context?: unknown;
   state: "open" | "settled" | "aborted" | "cancelled" | "unknown";
   cancelledBy?: string;
@@ -124,6 +128,7 @@ function started(timeline: Timeline, id: string, event: FeedEvent): Timeline {
   const turn: TimelineTurn = { id, caller: text(event.caller), state: "open", calls: [], unreadable: 0 };
   if (event.at) turn.startedAt = event.at;
   if (event.context !== undefined) turn.context = event.context;
+  if (event.parent != null) turn.parent = event.parent as Parent;
   return [...timeline, turn];
 }
 
@@ -225,7 +230,7 @@ function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
     votes: [],
     steps: [],
     ...(event.step == null ? {} : { step: Number(event.step) }),
-    ...optional(event, "prompt", "reason", "risk", "signal"),
+    ...optional(event, "prompt", "reason", "risk", "signal", "nested"),
   };
   return { ...call, state: "awaiting", waits: [...call.waits, wait] };
 }

@@ -206,6 +206,11 @@ impl Handle {
     async fn begin(&self, decided: Decided, mut reservation: Reservation) -> Result<Begun, Error> {
         let pipeline = self.inner.pipeline.clone();
         run_uncancelled("submit a turn", async move {
+            let ancestors = pipeline.ancestors(decided.after.parent.as_deref()).await?;
+            // Held until the turn is committed.
+            let Some(_awaiting) = ancestors.awaiting(decided.after.id).await? else {
+                return Err(Error::NotFound(Resource::Call));
+            };
             match pipeline.begin(decided, &mut reservation).await {
                 Ok(turn) => Ok(Begun::Now(Box::new(turn))),
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),

@@ -167,7 +167,7 @@ impl SuspensionRow {
 pub struct Filter {
     /// Only those that still wait (`true`), or only those that ended (`false`).
     pub open: Option<bool>,
-    /// Only those of this conversation.
+    /// Only those of this conversation and of its nested turns.
     pub conversation: Option<ConversationId>,
     /// Only those of this caller's turns.
     pub caller: Option<PrincipalId>,
@@ -218,7 +218,7 @@ impl Filter {
     #[must_use]
     pub fn matches(&self, row: &SuspensionRow) -> bool {
         self.open.is_none_or(|open| open == row.is_open())
-            && self.conversation.as_ref().is_none_or(|conversation| *conversation == row.conversation)
+            && self.conversation.as_ref().is_none_or(|conversation| conversation.is_with(&row.conversation))
             && self.caller.as_ref().is_none_or(|caller| *caller == row.caller)
             && self.tool.as_ref().is_none_or(|tool| *tool == row.tool)
             && self.has_kind(row.kind)

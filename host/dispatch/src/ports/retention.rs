@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use domain::{
-    ConversationId, PrincipalId, SuspensionId, Timestamp, Turn, TurnId,
+    Call, ConversationId, PrincipalId, SuspensionId, Timestamp, Turn, TurnId,
     retention::{Removal, RemovalRule, RemovedTurn},
     turn::TurnState,
 };
@@ -45,7 +45,7 @@ pub struct EndedTurn {
     pub conversation: ConversationId,
     /// The principal who submitted the turn.
     pub caller: PrincipalId,
-    /// The tools of its calls, sorted, each once.
+    /// The tools of its calls and of those of their nested turns, sorted, each once. The turn has the results of both.
     pub tools: Vec<String>,
     /// When it ended.
     pub at: Timestamp,
@@ -56,7 +56,9 @@ impl EndedTurn {
     #[must_use]
     pub fn of(turn: &Turn) -> Option<Self> {
         let TurnState::Ended(_, at) = turn.state else { return None };
-        let mut tools: Vec<String> = turn.calls.iter().map(|call| call.tool.to_string()).collect();
+        let nested = turn.calls.iter().flat_map(Call::nested).flat_map(|nested| nested.calls.iter());
+        let tools = turn.calls.iter().map(|call| &call.tool).chain(nested.map(|call| &call.tool));
+        let mut tools: Vec<String> = tools.map(ToString::to_string).collect();
         tools.sort();
         tools.dedup();
         let (conversation, caller) = (turn.conversation.clone(), turn.caller.clone());

@@ -18,8 +18,8 @@ use crate::{
 /// The maximum time of a wait of a tool that declares none.
 pub(super) const DEFAULT_WAIT: Span = Span::from_secs(86_400);
 
-/// The maximum time of a wait for a nested turn, whose calls have waits of their own.
-const NESTED_WAIT: Span = Span::from_secs(365 * 86_400);
+/// The maximum time of a wait for a nested turn, 100 years. Its calls have waits of their own, which an operator may make long.
+const NESTED_WAIT: Span = Span::from_secs(36_500 * 86_400);
 
 impl Draft {
     /// Commits to running the guest again after a step of its code has ended.

@@ -24,7 +24,7 @@ const MAX_ANSWERS: usize = 100;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counted {
-    /// Only suspensions of this conversation.
+    /// Only suspensions of this conversation and of its nested turns.
     #[param(value_type = Option<String>)]
     conversation: Option<Id<ConversationId>>,
     /// Only suspensions of turns that this principal submitted.

@@ -44,7 +44,7 @@ impl State {
     pub(super) fn audiences(&self, filter: &Filter) -> Audiences {
         let mut counts: BTreeMap<Audience, u64> = BTreeMap::new();
         for change in self.waiting.values() {
-            let matches = filter.conversation.as_ref().is_none_or(|conversation| *conversation == change.conversation)
+            let matches = filter.conversation.as_ref().is_none_or(|of| of.is_with(&change.conversation))
                 && filter.caller.as_ref().is_none_or(|caller| *caller == change.caller)
                 && filter.tool.as_ref().is_none_or(|tool| *tool == change.tool);
             let audience = change.after.as_ref().filter(|_| matches);

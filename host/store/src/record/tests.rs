@@ -2,6 +2,7 @@
 //! the newest must be written exactly so, and a change of that needs a new version and a new folder.
 
 mod governing;
+pub(crate) mod names;
 mod refused;
 mod rows;
 mod steps;
@@ -416,7 +417,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
 }
 
 /// Has no wildcard, so that a new event does not compile until it has a golden file.
-fn file_of(event: &Event) -> &'static str {
+pub(crate) fn file_of(event: &Event) -> &'static str {
     match event {
         Event::TurnStarted { parent: Some(_), .. } => "turn_started_nested",
         Event::TurnStarted { parent: None, .. } => "turn_started",
@@ -476,6 +477,9 @@ fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::Expired { .. }, .. } => "suspension_expired",
         Event::Call { event: CallEvent::Started { .. }, .. } => "call_started",
         Event::Call { event: CallEvent::LeaseExtended { .. }, .. } => "lease_extended",
+        Event::Call { event: CallEvent::Settled { receipt: Some(receipt), .. }, .. } if receipt.journal.is_some() => {
+            "call_settled_with_journal"
+        }
         Event::Call { event: CallEvent::Settled { receipt: None, .. }, .. } => "call_settled",
         Event::Call { event: CallEvent::Settled { receipt: Some(_), .. }, .. } => "call_settled_with_receipt",
         Event::TurnCancelled { .. } => "turn_cancelled",

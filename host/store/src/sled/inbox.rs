@@ -99,7 +99,8 @@ enum Scope<'a> {
 fn selection(scope: &Scope<'_>, tool: Option<&str>) -> Selection {
     let mut selection = match scope {
         Scope::Everything => vec![0],
-        Scope::Conversation(conversation) => keys::named(1, conversation.as_str().as_bytes()),
+        // Nested turns are listed with the conversation of their caller.
+        Scope::Conversation(conversation) => keys::named(1, conversation.of_caller().as_str().as_bytes()),
         Scope::Caller(caller) => keys::named(2, caller.as_str().as_bytes()),
     };
     match tool {

@@ -89,6 +89,29 @@ pub(crate) async fn open_suspensions_are_counted_by_audience(store: Subject) {
     assert_eq!(counts(&store, Filter::default()).await.len(), 1);
 }
 
+pub(crate) async fn nested_turns_are_listed_with_their_conversation(store: Subject) {
+    let any = audience(SuspensionKind::Approval, &[]);
+    let opened = |number: u64, of: &str| {
+        let row = SuspensionRow { conversation: conversation(of), ..given::row(number, given::OPEN) };
+        let change = AudienceChange {
+            suspension: suspension(number),
+            conversation: row.conversation.clone(),
+            caller: row.caller.clone(),
+            tool: row.tool.clone(),
+            before: None,
+            after: Some(any.clone()),
+        };
+        [RowChange::Suspension(row), RowChange::Audience(Box::new(change))]
+    };
+    let rows = [opened(1, "of-ann"), opened(2, "~of-ann"), opened(3, "of-bob")].into_iter().flatten();
+    store.append(&with(commit(1, 0, 1), rows)).await.unwrap();
+    for (of, expected) in [("of-ann", 2), ("~of-ann", 2), ("of-bob", 1), ("~of-bob", 1)] {
+        let filter = Filter { conversation: Some(conversation(of)), ..Filter::default() };
+        assert_eq!(counts(&store, filter.clone()).await, [(any.clone(), expected)], "{of}");
+        assert_eq!(store.suspensions(&filter, None, 9).await.unwrap().rows.len() as u64, expected, "{of}");
+    }
+}
+
 pub(crate) async fn open_suspensions_are_listed_by_audience(store: Subject) {
     let (any, finance) =
         (audience(SuspensionKind::Approval, &[]), audience(SuspensionKind::Approval, &["group:finance"]));

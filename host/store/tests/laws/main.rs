@@ -110,6 +110,7 @@ laws! {
         journals_go_with_their_turn;
     inbox:
         open_suspensions_are_counted_by_audience
+        nested_turns_are_listed_with_their_conversation
         open_suspensions_are_listed_by_audience
         an_audience_of_any_size_is_counted
         kept_bytes_grow_with_commits_and_fall_with_removals;

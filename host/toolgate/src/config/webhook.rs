@@ -255,7 +255,7 @@ impl WebhookTable {
         Arc::new(move |row| {
             kinds.contains(&row.kind)
                 && tools.as_ref().is_none_or(|tools| tools.0.matches(&row.tool))
-                && conversation.as_ref().is_none_or(|conversation| conversation.0 == row.conversation)
+                && conversation.as_ref().is_none_or(|conversation| conversation.0.is_with(&row.conversation))
         })
     }
 

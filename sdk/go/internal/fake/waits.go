@@ -13,7 +13,7 @@ import (
 type Waits struct {
 	// Durable is whether the tool may wait.
 	Durable bool
-	// Ends are the ends of the waits for people and external systems, in order.
+	// Ends are the ends of the waits for people, external systems and other tools, in order.
 	Ends []End
 
 	mutex sync.Mutex
@@ -23,7 +23,7 @@ type Waits struct {
 
 // End is the end of one wait.
 type End struct {
-	// Kind is the kind of wait that it can end: ask, approve or await-external. It is empty if it can end each.
+	// Kind is the kind of wait that it can end: ask, approve, await-external or call-tools. It is empty if it can end each.
 	Kind string
 	// Answer is a JSON text. An approval without one approves the subject as it is.
 	Answer string
@@ -36,7 +36,7 @@ type End struct {
 
 // Wait is one wait of a call.
 type Wait struct {
-	// Kind is ask, approve, await-external or sleep.
+	// Kind is ask, approve, await-external, call-tools or sleep.
 	Kind string
 	// Question is the JSON text of the question. It is empty for a sleep.
 	Question string
@@ -47,7 +47,7 @@ type Wait struct {
 // NotDurable is the message for a tool that waits and may not.
 const NotDurable = "only a durable tool can wait in the middle of a call: declare it with the option Durable()"
 
-// Next ends the next wait for a person or an external system.
+// Next ends the next wait that is not a sleep.
 func (w *Waits) Next(kind, question string) End {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

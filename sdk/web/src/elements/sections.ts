@@ -12,12 +12,15 @@ export function header(
   what: string,
 ): { id: string; element: HTMLElement } {
   const id = freshId();
-  const { title, tool, plugin, caller, risk, display } = suspension;
+  const { title, tool, plugin, caller, parent, risk, display } = suspension;
   const name = display?.title ?? line(title ?? tool);
   const from = [
     name === line(tool) ? undefined : `tool ${line(tool)}`,
     plugin === null || plugin === undefined ? undefined : `plugin ${line(plugin)}`,
     `asked for by ${line(caller)}`,
+    parent == null
+      ? undefined
+      : `called by ${line(parent.tool)} of the plugin ${line(parent.plugin)}, which chose the arguments`,
   ];
   const element = make(
     "header",
@@ -70,6 +73,7 @@ const STEPS: Record<string, string> = {
   timer: "Sleep",
   external: "External wait",
   rate_limit: "Rate limit",
+  children: "Nested turn",
 };
 
 /** The steps of the call before this one. */

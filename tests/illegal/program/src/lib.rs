@@ -56,17 +56,16 @@ enum Operation {
         who: Vec<String>,
         quorum: u32,
     },
+    /// Calls other tools together, and returns their results.
+    Call {
+        calls: Vec<ToolCall>,
+    },
     /// Returns the text that this signal brings.
     Await {
         signal: String,
     },
     Sleep {
         ms: u64,
-    },
-    /// Calls a tool, and returns its result or why it has none.
-    Call {
-        tool: String,
-        arguments: Value,
     },
     /// Returns the microseconds since 1970.
     Now,
@@ -77,6 +76,12 @@ enum Operation {
     },
     /// Returns whether the call should stop.
     Check,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ToolCall {
+    tool: String,
+    arguments: Value,
 }
 
 toolgate_sdk::plugin! {
@@ -116,13 +121,15 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             let who: Vec<_> = who.iter().map(String::as_str).collect();
             json!(call.approve(Question::new("Is it right?").who(&who).quorum(quorum), &value)?)
         }
+        Operation::Call { calls } => {
+            let asked = calls.into_iter().fold(ToolCalls::new(), |all, each| all.call(&each.tool, each.arguments));
+            match call.call_tools(asked) {
+                Err(WaitError::NotGranted(why)) => json!({"error": why}),
+                results => results?.into_iter().map(|each| each.unwrap_or_else(|error| json!(error.code))).collect(),
+            }
+        }
         Operation::Await { signal } => {
             json!(call.await_external::<String>(External::new("A job ends").signal(&signal))?)
-        }
-        Operation::Call { tool, arguments } => {
-            let returned = call.call_tools(ToolCalls::new().call(&tool, arguments))?;
-            let values = returned.into_iter().map(|each| each.unwrap_or_else(|error| json!({"code": error.code})));
-            json!(values.collect::<Vec<_>>())
         }
         Operation::Now => {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -83,6 +83,7 @@ fn result_is_untrusted_if_one_of_a_nested_turn_is() {
     for (results, is_trusted) in [
         (r#"[{"ok":true,"result":{"trusted":false}},{"ok":false,"error":{"code":"denied","message":"no"}}]"#, true),
         (r#"[{"ok":true,"result":1},{"ok":true,"result":2,"trusted":false}]"#, false),
+        (r#"[{"ok":false,"error":{"code":"failed","message":"x"},"trusted":false}]"#, false),
     ] {
         let mut world = world();
         world.step("call 0");
@@ -143,6 +144,17 @@ fn bytes_of_results_are_limited() {
     let input = world.returned(r#"["123456789012345"]"#);
     world.decide(input).unwrap();
     assert!(message(&world).contains("`step_bytes`"));
+}
+
+#[test]
+fn failure_that_a_client_reports_is_marked() {
+    for (tools, step) in [("client", "error 0"), ("server", "fail 0")] {
+        let mut world = submit(tools, Rejection::ContinueSiblings).unwrap();
+        world.step(step);
+        let results = world.turn.nested_results().unwrap();
+        let is_marked = results.as_str().ends_with(r#"},"trusted":false}]"#);
+        assert_eq!(is_marked, tools == "client", "{results}");
+    }
 }
 
 #[test]

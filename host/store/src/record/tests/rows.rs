@@ -11,6 +11,7 @@ use domain::{
     suspension::{Audience, SuspensionEnd, SuspensionState},
 };
 
+use super::names::check_row;
 use super::*;
 
 #[test]
@@ -27,17 +28,17 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         ended_by: Vec::new(),
         signal: None,
     };
-    check("row_suspension", &row, Record::write, Record::read);
+    check_row("row_suspension", &row);
     let golden = include_bytes!("../../../tests/golden/v1/row_suspension.json").trim_ascii_end();
     assert_eq!(SuspensionRow::read(&[b"\x01", golden].concat()).unwrap(), row);
     let state = SuspensionState::Ended(SuspensionEnd::Decided(Decision::Approve));
     let ended = SuspensionRow { state, ended_by: vec![principal("bea"), principal("cid")], ..row.clone() };
-    check("row_suspension_ended", &ended, Record::write, Record::read);
+    check_row("row_suspension_ended", &ended);
     let signal = Some(SignalName::new("job-7").unwrap());
     let awaited = SuspensionRow { kind: SuspensionKind::External, signal, ..row };
-    check("row_suspension_signal", &awaited, Record::write, Record::read);
+    check_row("row_suspension_signal", &awaited);
     for (name, row) in deliveries() {
-        check(name, &row, Record::write, Record::read);
+        check_row(name, &row);
     }
     let changes = [
         ("plugin_loaded", PluginChange::Loaded { tools: vec![ToolName::new("transfer").unwrap()] }),
@@ -48,10 +49,10 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         let plugin = PluginName::new("ledger").unwrap();
         let component = Digest::of("component");
         let little = PluginEvent { plugin, component, change, at: at(1), by: None, grants: Vec::new() };
-        check(name, &little, Record::write, Record::read);
+        check_row(name, &little);
         let grants = vec!["keyvalue: 1 bytes, 2 keys".into()];
         let full = PluginEvent { by: Some(principal("root")), grants, ..little };
-        check(&format!("{name}_full"), &full, Record::write, Record::read);
+        check_row(&format!("{name}_full"), &full);
     }
     let row = StandingRow {
         standing: standing(Pin::All),
@@ -69,16 +70,16 @@ fn every_row_is_written_as_its_golden_file_and_read_from_it() {
         used: 0,
         revoked: None,
     };
-    check("row_standing", &row, Record::write, Record::read);
+    check_row("row_standing", &row);
     let revoked = StandingRevoked { id: STANDING, by: principal("ann"), at: at(2) };
-    check("standing_revoked", &revoked, Record::write, Record::read);
+    check_row("standing_revoked", &revoked);
     let (version, grants, at) = ("0.1.0".to_owned(), Vec::new(), at(1));
     let little =
         HostStarted { owner: OWNER, version, grants: grants.clone(), added: grants.clone(), removed: grants, at };
-    check("host_started", &little, Record::write, Record::read);
+    check_row("host_started", &little);
     let texts = |text: &str| vec![text.to_owned(), "ledger: keyvalue".to_owned()];
     let full = HostStarted { grants: texts("a"), added: texts("b"), removed: texts("c"), ..little };
-    check("host_started_full", &full, Record::write, Record::read);
+    check_row("host_started_full", &full);
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn ended_and_removed_turns_equal_their_golden_files() {
     let conversation = ConversationId::new("support:42").unwrap();
     let tools = vec!["balance".into(), "transfer".into()];
     let ended = EndedTurn { turn: TURN, conversation, caller: principal("ann"), tools, at: at(8) };
-    check("row_ended", &ended, Record::write, Record::read);
+    check_row("row_ended", &ended);
     let kept = Span::from_secs(3600);
     for (name, rule) in [
         ("turns_removed_age", RemovalRule::Age { kept }),
@@ -94,11 +95,11 @@ fn ended_and_removed_turns_equal_their_golden_files() {
         ("turns_removed_bytes", RemovalRule::Bytes { kept: 1 << 40 }),
     ] {
         let turns = vec![RemovedTurn { turn: TURN, commits: 5 }];
-        check(name, &Removal { at: at(9), rule, bytes: 12_345, turns, lost: Vec::new() }, Record::write, Record::read);
+        check_row(name, &Removal { at: at(9), rule, bytes: 12_345, turns, lost: Vec::new() });
     }
     let turns = vec![RemovedTurn { turn: TURN, commits: 5 }];
     let salvage = Removal { at: at(9), rule: RemovalRule::Salvage, bytes: 0, turns, lost: vec![3, 7] };
-    check("turns_lost_salvage", &salvage, Record::write, Record::read);
+    check_row("turns_lost_salvage", &salvage);
 }
 
 #[test]
@@ -107,10 +108,10 @@ fn audiences_equal_their_golden_files() {
     let needs = vec![vec![], vec![who("principal:ann"), who("group:finance")]];
     let (without, delegates) = (Vec::new(), Vec::new());
     let little = Audience { kind: SuspensionKind::Elicitation, needs, without, delegates };
-    check("row_audience", &little, Record::write, Record::read);
+    check_row("row_audience", &little);
     let (without, delegates) = (vec![principal("ann")], vec![principal("ben")]);
     let full = Audience { kind: SuspensionKind::Approval, without, delegates, ..little };
-    check("row_audience_full", &full, Record::write, Record::read);
+    check_row("row_audience_full", &full);
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn the_log_of_a_run_is_written_as_its_golden_file() {
     let levels = [Level::Debug, Level::Info, Level::Warn, Level::Error];
     let line = |level| LogLine { at: at(9), level, text: "it said \"\u{1b}[2J\"".into() };
     let log = RunLog { turn: TURN, call: CallIndex(1), run: 2, written: 7, lines: levels.map(line).into() };
-    check("row_run_log", &log, Record::write, Record::read);
+    check_row("row_run_log", &log);
 }
 
 #[test]
@@ -134,15 +135,15 @@ fn entries_of_journals_equal_their_golden_files() {
         record,
     };
     let result = entry(journal::Record::Result("{\"sum\":5}".into()));
-    check("row_journal_result", &result, Record::write, Record::read);
+    check_row("row_journal_result", &result);
     let begun = entry(journal::Record::Begun("POST https://api.example.com/".into()));
-    check("row_journal_begun", &begun, Record::write, Record::read);
+    check_row("row_journal_begun", &begun);
     for (name, in_doubt) in [("row_journal_refused", false), ("row_journal_refused_in_doubt", true)] {
         let refused = journal::RefusedForNow { until: at(1_009), wait: Span::from_secs(1), in_doubt };
-        check(name, &entry(journal::Record::Refused(refused)), Record::write, Record::read);
+        check_row(name, &entry(journal::Record::Refused(refused)));
     }
     let first = Entry { number: 0, salt: Some(Digest::of("salt")), ..result.clone() };
-    check("row_journal_first", &first, Record::write, Record::read);
+    check_row("row_journal_first", &first);
 }
 
 #[test]
