@@ -17,12 +17,21 @@ use crate::console;
 use crate::languages;
 use crate::workspace::{Invocation, root};
 
-/// A language, its name for `toolgate new`, and its source: the file in `tests/languages/durable`, and the one that it
-/// replaces.
-const WORKERS: [(&str, &str, &str, &str); 3] = [
-    ("Rust", "rust", "lib.rs", "src/lib.rs"),
-    ("Python", "python", "plugin.py", "plugin.py"),
-    ("TypeScript", "ts", "plugin.ts", "plugin.ts"),
+/// A plugin of the demo.
+struct Worker {
+    language: &'static str,
+    /// The name of the language for `toolgate new`.
+    name: &'static str,
+    /// The file in `tests/languages/durable`.
+    source: &'static str,
+    /// The file of the template that it replaces.
+    replaced: &'static str,
+}
+
+static WORKERS: [Worker; 3] = [
+    Worker { language: "Rust", name: "rust", source: "lib.rs", replaced: "src/lib.rs" },
+    Worker { language: "Python", name: "python", source: "plugin.py", replaced: "plugin.py" },
+    Worker { language: "TypeScript", name: "ts", source: "plugin.ts", replaced: "plugin.ts" },
 ];
 
 /// The rounds of each call. In each, it counts, draws a random number, sends a request, asks and sleeps.
@@ -36,13 +45,13 @@ const LOOK: (Duration, u32) = (Duration::from_millis(100), 600);
 /// The workflows of the demo.
 pub(super) struct Workflows {
     recorder: Recorder,
-    workers: &'static [(&'static str, &'static str, &'static str, &'static str)],
+    workers: &'static [Worker],
 }
 
 impl Workflows {
     pub(super) fn new(only_rust: bool) -> Result<Self> {
-        let workers = if only_rust { &WORKERS[..1] } else { &WORKERS };
-        Ok(Self { recorder: Recorder::start()?, workers })
+        let count = if only_rust { 1 } else { WORKERS.len() };
+        Ok(Self { recorder: Recorder::start()?, workers: &WORKERS[..count] })
     }
 
     /// Builds their plugins with this binary, and returns the paths of their components.
@@ -50,7 +59,8 @@ impl Workflows {
         self.workers.iter().map(|worker| self.build_one(binary, worker)).collect()
     }
 
-    fn build_one(&self, binary: &Path, (_, name, source, replaced): &(&str, &str, &str, &str)) -> Result<PathBuf> {
+    fn build_one(&self, binary: &Path, worker: &Worker) -> Result<PathBuf> {
+        let Worker { name, source, replaced, .. } = worker;
         let plugin = plugin(name);
         let folder = binary.parent().context("the binary is in no folder")?.join("demo-workflow").join(&plugin);
         if folder.exists() {
@@ -92,7 +102,7 @@ impl Workflows {
 
     /// The operator's grants for them.
     pub(super) fn grants(&self) -> String {
-        let grant = |(_, name, ..): &(&str, &str, &str, &str)| {
+        let grant = |Worker { name, .. }: &Worker| {
             format!(
                 "\n[plugin.{0}]\ncomponent = \"any\"\ngrants.keyvalue = true\n\n[[plugin.{0}.grants.http]]\nurl = \"{1}\"\n\
                  methods = [\"POST\"]\nprivate = true\nidempotent = true\n",
@@ -105,10 +115,10 @@ impl Workflows {
 
     /// One call of each. The host is killed while they wait for an answer, while they sleep, and while they wait again.
     pub(super) fn show(&self, operator: &Toolgate, agent: &Toolgate, host: &mut Host, folder: &Folder) -> Result<()> {
-        let languages: Vec<&str> = self.workers.iter().map(|(language, ..)| *language).collect();
+        let languages: Vec<&str> = self.workers.iter().map(|worker| worker.language).collect();
         let languages = languages.join(", ");
         console::headline(&format!("A call that waits twice in the middle of its code, in {languages}"));
-        let calls = self.workers.iter().map(|(_, name, ..)| {
+        let calls = self.workers.iter().map(|Worker { name, .. }| {
             let arguments = json!({"key": name, "rounds": ROUNDS, "url": self.recorder.url()});
             json!({"id": name, "tool": format!("work_{name}"), "arguments": arguments})
         });
@@ -162,7 +172,7 @@ impl Workflows {
                 if effect.requests > 1 { format!(" (it came {} times)", effect.requests) } else { String::new() };
             console::aside(&format!("  the server carried out: {}{requests}", effect.body));
         }
-        for (_, name, ..) in self.workers {
+        for Worker { name, .. } in self.workers {
             for round in 0..ROUNDS {
                 let begin = format!("{name} {round} {} ", round + 1);
                 let times = effects.iter().filter(|effect| effect.body.starts_with(&begin)).count();
