@@ -82,7 +82,8 @@ impl Guests {
         };
         let http = vec![rule(IDEMPOTENT), rule(ONCE)];
         let calls = vec![ToolPattern::try_from("run".to_owned()).expect("a tool")];
-        let grants = Grants { keyvalue: Some(KeyValueQuota::default()), http, calls, ..Grants::default() };
+        let config = Some([("region".to_owned(), "eu".to_owned())].into());
+        let grants = Grants { keyvalue: Some(KeyValueQuota::default()), http, config, calls, ..Grants::default() };
         let granted = PluginSettings { grants: Arc::new(grants), holder: GrantHolder::AnyComponent, limits: None };
         let mut settings = RegistrySettings::new(data.path());
         settings.plugins.insert(plugin.clone(), granted);

@@ -57,7 +57,7 @@ impl Drawn<'_> {
 
     /// An operation of this name. `is_outer`: no other program calls it.
     fn operation(&mut self, is_outer: bool, name: &str) -> Value {
-        match self.random.below(18) {
+        match self.random.below(19) {
             0 => json!({"do": "get", "key": self.key("value")}),
             1 => json!({"do": "set", "key": self.key("value"), "value": name}),
             2 => json!({"do": "delete", "key": self.key("value")}),
@@ -71,7 +71,8 @@ impl Drawn<'_> {
             13 => json!({"do": "await", "signal": name}),
             14 => json!({"do": "sleep", "ms": 1_000 + self.random.below(100_000)}),
             15 => json!({"do": *self.random.pick(&["now", "random"])}),
-            16 if is_outer => {
+            16 => json!({"do": "config", "name": "region"}),
+            17 if is_outer => {
                 let program = self.operations(&format!("{name}."), MAX_NESTED);
                 json!({"do": "call", "calls": [{"tool": "run", "arguments": {"program": program}}]})
             }
