@@ -365,6 +365,18 @@ async fn rule_about_a_tool_removes_the_turn_that_has_its_result() {
 }
 
 #[tokio::test]
+async fn nobody_ends_the_wait_for_a_nested_turn() {
+    let host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    let waits = host.turn(id).await.pending().next().unwrap().2.id;
+    for (by, role) in [(AGENT, Role::Caller), ("ann", Role::Approver), ("root", Role::Admin)] {
+        let refused = host.handle().resolve(&principal(by, role), answer(waits, "result")).await;
+        assert!(matches!(refused, Err(Error::Refused(Refusal::Unknown))), "{by}: {refused:?}");
+    }
+    assert_eq!(host.outcome(id).await, None);
+}
+
+#[tokio::test]
 async fn cancelled_nested_turn_is_a_result() {
     let host = NestingHost::started(BOTH);
     let id = host.submit().await;

@@ -10,6 +10,19 @@ import { place, root } from "./mounted";
 
 const HOSTILE = '<img src=x onerror="alert(1)">\u202E';
 
+// A sleep in a durable call.
+const WAIT: Wait = {
+  suspension: "s",
+  kind: "timer",
+  step: 1,
+  asked: null,
+  openedAt: "",
+  expiresAt: "",
+  needs: [],
+  votes: [],
+  steps: [],
+};
+
 describe("untrusted text", () => {
   it("is text in a tree, keys included", async () => {
     await act(() => root.render(<JsonTree value={{ [HOSTILE]: HOSTILE, list: [HOSTILE] }} label="Result" />));
@@ -122,16 +135,9 @@ describe("a timeline", () => {
 
   it("links a call and its nested turn to each other", async () => {
     const wait: Wait = {
-      suspension: "s",
+      ...WAIT,
       kind: "children",
-      step: 1,
       nested: { conversation: "~demo", turn: "n", tools: ["note", HOSTILE, "note"], open: true },
-      asked: null,
-      openedAt: "",
-      expiresAt: "",
-      needs: [],
-      votes: [],
-      steps: [],
     };
     const call: TimelineCall = {
       id: "c",
@@ -162,15 +168,7 @@ describe("a timeline", () => {
 
   it("shows where a durable call goes on", async () => {
     const wait: Wait = {
-      suspension: "s",
-      kind: "timer",
-      step: 1,
-      asked: null,
-      openedAt: "",
-      expiresAt: "",
-      needs: [],
-      votes: [],
-      steps: [],
+      ...WAIT,
       end: { state: "expired", by: "system" },
       resumed: { run: 2 },
     };

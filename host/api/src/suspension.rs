@@ -462,6 +462,11 @@ impl Closed {
     }
 }
 
+/// False for the data of a client, an external system or a nested turn.
+pub(crate) fn untrusted(answer: &domain::suspension::Resolution) -> Option<bool> {
+    (answer.decision == domain::suspension::Decision::Result).then_some(false)
+}
+
 impl From<&domain::tool::Editable> for Editable {
     fn from(editable: &domain::tool::Editable) -> Self {
         match editable {
@@ -481,9 +486,4 @@ impl From<&domain::tool::OnExpiry> for OnExpiry {
             domain::tool::OnExpiry::Answer(value) => Self::Answer(value.into()),
         }
     }
-}
-
-/// False for the data of a client, an external system or a nested turn.
-pub(super) fn untrusted(answer: &domain::suspension::Resolution) -> Option<bool> {
-    (answer.decision == domain::suspension::Decision::Result).then_some(false)
 }

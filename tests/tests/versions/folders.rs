@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{Client, outcomes, path};
 
-use super::root;
+use super::{old, root};
 
 /// The grants of a durable call in one of the folders. The configuration is another one than that of its first run.
 pub(crate) const OF_PROGRAM: &str = "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = { region = \"us\" }\n\
@@ -21,6 +21,20 @@ pub(crate) fn unpacked(archive: &str, setup: Setup) -> Host {
     unpack.arg("-xzf").arg(root().join("tests/fixtures").join(archive)).arg("-C").arg(host.folder());
     assert!(unpack.status().unwrap().success(), "tar unpacks the archive");
     host
+}
+
+/// A host on the unpacked folder with these rules, and the tokens of its principals by their names. They are beside the folder,
+/// because what a principal gave ends with its token.
+pub(crate) fn with_tokens(archive: &str, rules: &str) -> (Host, Value) {
+    let mut host = unpacked(archive, Setup::default().component("old", old()).tables(OF_PROGRAM).tables(rules));
+    let tokens: Value = serde_json::from_slice(&fs::read(host.folder().join("tokens.json")).unwrap()).unwrap();
+    host.admin = client(&host, &tokens, "root");
+    host.start();
+    (host, tokens)
+}
+
+pub(crate) fn client(host: &Host, tokens: &Value, name: &str) -> Client {
+    host.client(tokens[name].as_str().unwrap())
 }
 
 /// A host on the unpacked folder, with new tokens for its principals.

@@ -1,14 +1,11 @@
 //! A salvaged store with the kinds of records that no other archive has. A salvage writes format 3, and the next start makes its
 //! indexes.
 
-use std::fs;
-
 use serde_json::{Value, json};
-use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::host::Host;
 use toolgate_tests::http::{Client, outcomes};
 
-use super::folders::{OF_PROGRAM, unpacked};
-use super::old;
+use super::folders::{client, with_tokens};
 
 const RULE: &str = r#"
 [[policy]]
@@ -27,16 +24,7 @@ const HEAD: &str = "85:sha256:794097306e43ae4dc6a1818e4647f69cf58f333a79c55c087c
 
 /// A host on the folder, and the tokens of its principals by their names.
 fn opened() -> (Host, Value) {
-    let setup = Setup::default().component("old", old()).tables(OF_PROGRAM).tables(RULE);
-    let mut host = unpacked("data-format-3.tar.gz", setup);
-    let tokens: Value = serde_json::from_slice(&fs::read(host.folder().join("tokens.json")).unwrap()).unwrap();
-    host.admin = client(&host, &tokens, "root");
-    host.start();
-    (host, tokens)
-}
-
-fn client(host: &Host, tokens: &Value, name: &str) -> Client {
-    host.client(tokens[name].as_str().unwrap())
+    with_tokens("data-format-3.tar.gz", RULE)
 }
 
 /// The open suspension of a call, and its turn.

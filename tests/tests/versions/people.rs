@@ -1,14 +1,11 @@
 //! A data folder with what people gave before the host stopped: votes, delegations and standing approvals. The tokens of its
 //! principals are beside it, because what a principal gave ends with its token.
 
-use std::fs;
-
 use serde_json::{Value, json};
-use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::host::Host;
 use toolgate_tests::http::{Client, outcomes};
 
-use super::folders::{OF_PROGRAM, step, unpacked};
-use super::old;
+use super::folders::{client, step, with_tokens};
 
 const RULES: &str = r#"
 [[policy]]
@@ -37,16 +34,7 @@ const HEAD: &str = "34:sha256:8af3047973be2e64e65a24b6178efb40d9a5031833761cd275
 
 /// A host on the folder, and the tokens of its principals by their names.
 fn opened() -> (Host, Value) {
-    let setup = Setup::default().component("old", old()).tables(OF_PROGRAM).tables(RULES);
-    let mut host = unpacked("data-format-7-people.tar.gz", setup);
-    let tokens: Value = serde_json::from_slice(&fs::read(host.folder().join("tokens.json")).unwrap()).unwrap();
-    host.admin = client(&host, &tokens, "root");
-    host.start();
-    (host, tokens)
-}
-
-fn client(host: &Host, tokens: &Value, name: &str) -> Client {
-    host.client(tokens[name].as_str().unwrap())
+    with_tokens("data-format-7-people.tar.gz", RULES)
 }
 
 /// The open suspension of a call.

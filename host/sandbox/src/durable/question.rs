@@ -133,31 +133,32 @@ fn read(kind: Kind, value: &Value) -> Result<StepWait, String> {
     }
     let member = |name: &str| members.get(name);
     let required = |name: &str| member(name).ok_or_else(|| format!("it has no `{name}`"));
-    if kind == Kind::Calls {
-        return Ok(StepWait::Calls(calls(required("calls")?)?));
-    }
-    let question = Question {
-        prompt: prompt(required("prompt")?)?,
-        responses: member("responses").map(responses).transpose()?,
-        response: schema("response", member)?.or(schema("schema", member)?),
-        expires: member("expires_ms")
-            .map(|value| number("expires_ms", value, MAX_EXPIRES))
-            .transpose()?
-            .map(Span::from_millis),
-        risk: member("risk").map(risk).transpose()?,
-        title: None,
-        context_keys: None,
-        needs: needs(member("who"), member("quorum"))?,
+    let question = || -> Result<Question, String> {
+        Ok(Question {
+            prompt: prompt(required("prompt")?)?,
+            responses: member("responses").map(responses).transpose()?,
+            response: schema("response", member)?.or(schema("schema", member)?),
+            expires: member("expires_ms")
+                .map(|value| number("expires_ms", value, MAX_EXPIRES))
+                .transpose()?
+                .map(Span::from_millis),
+            risk: member("risk").map(risk).transpose()?,
+            title: None,
+            context_keys: None,
+            needs: needs(member("who"), member("quorum"))?,
+        })
     };
     Ok(match kind {
-        Kind::Answer | Kind::Calls => StepWait::Answer(question),
+        Kind::Answer => StepWait::Answer(question()?),
         Kind::Approval => {
+            let question = question()?;
             let subject = required("subject")?;
             let editable = member("editable").map_or(Ok(Editable::Nothing), |value| editable(value, subject))?;
             StepWait::Approval { question, subject: verbatim(subject), editable }
         }
+        Kind::Calls => StepWait::Calls(calls(required("calls")?)?),
         Kind::External => StepWait::External {
-            question,
+            question: question()?,
             signal: member("name").map(signal).transpose()?,
             metadata: member("metadata").map(metadata).transpose()?,
         },
