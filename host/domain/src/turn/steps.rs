@@ -111,14 +111,20 @@ impl Draft {
     /// Records that the policy denies a step, and continues the call.
     fn deny_step(&mut self, index: CallIndex, suspension: SuspensionId, verdict: &Verdict, cx: &Context<'_>) {
         let reason = verdict.reason.as_deref().unwrap_or("the operator's policy denies this step");
-        let resolution = Resolution {
-            decision: Decision::Deny,
-            data: None,
-            arguments: None,
-            comment: Some(reason.to_owned()),
-            standing: None,
-            link: None,
-        };
+        self.end_step(index, suspension, Decision::Deny, None, Some(reason.to_owned()), cx);
+    }
+
+    /// Ends a step that nobody answers, and continues the call.
+    fn end_step(
+        &mut self,
+        index: CallIndex,
+        suspension: SuspensionId,
+        decision: Decision,
+        data: Option<Json>,
+        comment: Option<String>,
+        cx: &Context<'_>,
+    ) {
+        let resolution = Resolution { decision, data, arguments: None, comment, standing: None, link: None };
         let (resolution, by) = (Box::new(resolution), PrincipalId::system());
         self.record(index, CallEvent::Resolved { suspension, resolution, approved: None, by, at: cx.now });
         self.resume(index, cx);
@@ -150,17 +156,7 @@ impl Draft {
             );
             return self.settle(index, Outcome::Failed(Failure::new(FailureCode::LimitExceeded, message)), cx);
         }
-        let resolution = Resolution {
-            decision: Decision::Result,
-            data: Some(results),
-            arguments: None,
-            comment: None,
-            standing: None,
-            link: None,
-        };
-        let (resolution, by) = (Box::new(resolution), PrincipalId::system());
-        self.record(index, CallEvent::Resolved { suspension, resolution, approved: None, by, at: cx.now });
-        self.resume(index, cx);
+        self.end_step(index, suspension, Decision::Result, Some(results), None, cx);
     }
 }
 

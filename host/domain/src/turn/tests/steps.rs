@@ -17,8 +17,8 @@ use crate::{
     tool::{Editable, Risk},
 };
 
-/// The end of a run that asks a person, proposes a value, waits for an external system, calls two tools, sleeps for a minute, is limited by
-/// a server for a minute, or fails while it repeats another run.
+/// The end of a run that asks a person, proposes a value, waits for an external system, calls two tools, sleeps for a minute, is
+/// limited by a server for a minute, or fails while it repeats another run.
 pub(super) fn end(verb: &str, now: u64) -> RunEnd {
     let question = Question { prompt: "which?".into(), ..Question::default() };
     let wait = match verb {
