@@ -90,6 +90,10 @@ fn cancellation_of_a_turn_reaches_its_nested_turn() {
     let host = host();
     let (turn, child) = nested(&host, &both());
     let asked = approval(&host);
+    let _ = host.agent.until(&path(&child), |answer| {
+        let turn: Value = serde_json::from_str(&answer.text).unwrap();
+        (turn["calls"][0]["outcome"] == "ok").then_some(())
+    });
     let cancelled = host.agent.post_nothing(&format!("{}/cancel", path(&turn))).ok(200);
     assert_eq!(outcomes(&cancelled), ["cancelled"]);
     let ended = host.agent.settled(&child);
