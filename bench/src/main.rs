@@ -19,6 +19,10 @@ mod waiting;
 
 use anyhow::{Result, bail};
 
+/// The allocator of the binary `toolgate`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Bench = fn() -> Result<()>;
 
 /// The option that writes tables into docs/performance.md.

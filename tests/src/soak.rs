@@ -28,6 +28,9 @@ pub use vitals::{Flatness, Vitals, flatness};
 /// The size of the ended turns that retention keeps: a few hundred turns of the mix.
 const KEPT_BYTES: u64 = 4 << 20;
 
+/// The database's cache. A long soak fills it in its first tenth, so that it does not hide a leak afterwards.
+const CACHE_BYTES: u64 = 16 << 20;
+
 /// The principals that submit.
 const CALLERS: usize = 4;
 
@@ -158,6 +161,7 @@ fn host() -> Result<Host> {
     );
     let setup = Setup::with(&["lab", "textkit", "ask", "browser", "ledger", "rollout"])
         .component("brief", fixture(&tools))
+        .settings(&format!("database_cache_bytes = {CACHE_BYTES}"))
         .tables(&retention)
         // A soak submits as fast as it can.
         .tables("[quota]\nturns_per_second = 1_000_000\nbytes_per_second = 10_000_000_000")

@@ -12,7 +12,7 @@ use crate::handle::{Handle, Readers};
 use crate::inbox::Inbox;
 use crate::index::IndexChanges;
 use crate::journal::JournalRuns;
-use crate::nested::{self, NestedTurns};
+use crate::nested::{self, CallsBelow, NestedTurns};
 use crate::outbox::Webhooks;
 use crate::parts::Parts;
 use crate::pipeline::Pipeline;
@@ -60,7 +60,7 @@ impl Dispatcher {
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
         let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
         let (nested, nestings) = NestedTurns::new();
-        let nested = Arc::new(nested);
+        let (nested, below) = (Arc::new(nested), Arc::<CallsBelow>::default());
         // The deliveries follow from the rows that the indexes contribute.
         let contributors: Vec<Arc<dyn Contributor>> =
             vec![Arc::new(IndexChanges), Arc::new(JournalRuns), webhooks.clone(), logs.clone()];
@@ -73,6 +73,7 @@ impl Dispatcher {
             timers.clone(),
             logs.clone(),
             nested.clone(),
+            below.clone(),
             Arc::<Turns>::clone(&turns),
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
@@ -90,6 +91,7 @@ impl Dispatcher {
             timers,
             logs: logs.clone(),
             signals: Signals::new(store.clone()),
+            below,
         });
         let (presence, clock) = (Arc::new(Presence::new(store.clone())), shared.clock.clone());
         let (indexes, open_since) = (store.clone(), clock.now());

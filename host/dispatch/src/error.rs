@@ -81,6 +81,9 @@ pub enum Error {
         no_tool(.tool)
     )]
     Loading { tool: Arc<str>, plugins: usize },
+    /// A nested turn would have more calls than are allowed below one call of a caller.
+    #[error("at most {limit} calls of other tools are allowed below one call of a caller (`nested_calls`)")]
+    TooManyNested { limit: usize },
     /// The domain refuses it.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -3,6 +3,8 @@
 //! The commit of a wait has the nested turn, and the nested turn names its parent. So everything here follows from the two
 //! turns, and doing it again changes nothing. After a kill, both are found among the turns that have not ended.
 
+mod below;
+
 use domain::{
     Outcome, Principal, Span, Turn, TurnId,
     nested::{self, NestedTurn, Parent},
@@ -18,6 +20,8 @@ use crate::handle::Handle;
 use crate::ports::Commit;
 use crate::quota::Busy;
 use crate::request::{CallRequest, NewNested, TurnRequest};
+
+pub(crate) use below::CallsBelow;
 
 /// The pause after the first failure. It doubles with each one that follows.
 const FIRST_PAUSE: Span = Span::from_secs(1);
@@ -190,7 +194,7 @@ fn is_temporary(error: &Error) -> bool {
 fn code(error: &Error) -> FailureCode {
     match error {
         Error::Busy(_) => FailureCode::Busy,
-        Error::TooLarge { .. } | Error::Refused(_) => FailureCode::LimitExceeded,
+        Error::TooLarge { .. } | Error::TooManyNested { .. } | Error::Refused(_) => FailureCode::LimitExceeded,
         _ => FailureCode::HostFault,
     }
 }

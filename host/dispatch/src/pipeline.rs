@@ -9,12 +9,13 @@ mod perform;
 
 use std::sync::Arc;
 
-use domain::{Event, Principal, PrincipalId, Turn, principal::Role, turn::Input};
+use domain::{CallIndex, Event, Principal, PrincipalId, Turn, principal::Role, turn::Input};
 
 use crate::committer::{Committer, Storage, TurnChange};
 use crate::error::{Error, Resource};
 use crate::feed::Feeds;
 use crate::footprint::Footprint;
+use crate::nested::CallsBelow;
 use crate::ports::{AppendError, Commit, Journals, Log};
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;
@@ -43,6 +44,7 @@ pub(crate) struct Pipeline {
     pub(crate) runner: Runner,
     pub(crate) logs: Arc<RunLogs>,
     pub(crate) signals: Signals,
+    pub(crate) below: Arc<CallsBelow>,
 }
 
 /// Where the commits of a turn go.
@@ -102,6 +104,13 @@ impl Pipeline {
             }
         }
         Err(AppendError::Conflict.into_fault("extend a turn").into())
+    }
+
+    /// The number of calls below a call of a caller, with `more` of them.
+    pub(crate) async fn calls_below(&self, (turn, call): (&Turn, CallIndex), more: usize) -> Result<usize, Error> {
+        let (count, limit) =
+            (self.below.count(turn, call, self.log.as_ref()).await?, self.shared.settings.nested_calls);
+        if count + more > limit { Err(Error::TooManyNested { limit }) } else { Ok(count + more) }
     }
 
     /// Begins a turn with its first commit.

@@ -186,7 +186,9 @@ impl From<dispatch::Error> for Error {
                 error
             }
             dispatch::Error::Forbidden(forbidden) => Self::not_allowed(detail, forbidden.role()),
-            dispatch::Error::TooLarge { .. } => Self::new(Code::TooLarge, detail),
+            dispatch::Error::TooLarge { .. } | dispatch::Error::TooManyNested { .. } => {
+                Self::new(Code::TooLarge, detail)
+            }
             dispatch::Error::CallIdTaken { call, .. } => {
                 let mut error = Self::new(Code::CallIdTaken, detail);
                 error.0.call = Some(call.to_string());

@@ -104,7 +104,8 @@ pub struct Config {
     pub step_bytes: Option<NonZeroUsize>,
     /// How deep turns can be nested: a tool calls a tool that calls a tool, and so on. Default: 4.
     pub nesting_depth: Option<NonZeroU32>,
-    /// The maximum number of calls of other tools by one call. Default: 100.
+    /// The maximum number of calls of other tools below one call of a caller: its own, those of the tools that it calls, and so
+    /// on. Default: 100.
     pub nested_calls: Option<NonZeroUsize>,
     /// The maximum number of results of host functions that are recorded for one durable call. Default: 10000.
     pub journal_entries: Option<NonZeroUsize>,
@@ -125,6 +126,8 @@ pub struct Config {
     /// The free space of the data folder's disk, in bytes, that new turns leave. The host refuses them while less is free.
     /// Answers, cancellations and reads go on. 0 turns this off. Default: 268435456, 256 MiB.
     pub disk_reserve_bytes: Option<u64>,
+    /// The memory for pages of the database, in bytes. Its other parts take about half as much again. Default: 134217728, 128 MiB.
+    pub database_cache_bytes: Option<NonZeroU64>,
     /// Whether a component must contain its declaration (`toolgate pack`), so that none of it runs before it is checked.
     /// Default: false.
     pub require_declaration: bool,

@@ -1,7 +1,7 @@
 //! Builds a host from a plan. Only this file chooses the store, the sandbox and the threads.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (on_guests, guests) = guest_threads()?;
-    let (log, on_disk, key_value) = open_store(plan.memory, data.join("store"), &on_guests).await?;
+    let (log, on_disk, key_value) = open_store(&plan, data.join("store"), &on_guests).await?;
     let (disk, measuring) = disk(plan.memory, &data).await;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
@@ -233,11 +233,11 @@ async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()
 
 /// The store, the same one if it is on disk, and the plugins' values.
 async fn open_store(
-    memory: bool,
+    plan: &Plan,
     path: PathBuf,
     guests: &runtime::Handle,
 ) -> Result<(Arc<dyn Store>, Option<Arc<SledStore>>, KeyValue), OpenError> {
-    if memory {
+    if plan.memory {
         let in_memory = MemoryStore::new();
         let key_value = in_memory.key_value();
         return Ok((Arc::new(in_memory), None, key_value));
@@ -245,7 +245,9 @@ async fn open_store(
     let at = path.clone();
     // A disk that hangs may hold one thread of the guests, but not the only one.
     let reading_runtime = (guests.metrics().num_workers() > 1).then(|| guests.id());
-    let settings = store::StoreSettings { reading_runtime, ..store::StoreSettings::default() };
+    let default = store::StoreSettings::default();
+    let cache_bytes = plan.config.database_cache_bytes.map_or(default.cache_bytes, NonZeroU64::get);
+    let settings = store::StoreSettings { cache_bytes, reading_runtime, ..default };
     let opened = tokio::task::spawn_blocking(move || store::open(&path, &settings)).await;
     let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
     let (key_value, opened) = (opened.key_value(), Arc::new(opened));

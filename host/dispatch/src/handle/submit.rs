@@ -207,11 +207,20 @@ impl Handle {
         run_uncancelled("submit a turn", async move {
             let ancestors = pipeline.ancestors(decided.after.parent.as_deref()).await?;
             // Held until the turn is committed.
-            let Some(_awaiting) = ancestors.awaiting(decided.after.id).await? else {
+            let Some(locked) = ancestors.awaiting(decided.after.id).await? else {
                 return Err(Error::NotFound(Resource::Call));
             };
+            let below = match ancestors.outermost(&locked, decided.after.id) {
+                Some(outermost) => Some((outermost, pipeline.calls_below(outermost, decided.after.calls.len()).await?)),
+                None => None,
+            };
             match pipeline.begin(decided, &mut reservation).await {
-                Ok(turn) => Ok(Begun::Now(Box::new(turn))),
+                Ok(turn) => {
+                    if let Some(((outermost, call), count)) = below {
+                        pipeline.below.set(outermost.id, call, count);
+                    }
+                    Ok(Begun::Now(Box::new(turn)))
+                }
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
                 Err(AppendError::StandingSpent(id)) => Ok(Begun::Spent(id)),
                 Err(AppendError::NotOwner) => Err(Error::NotFound(Resource::Conversation)),

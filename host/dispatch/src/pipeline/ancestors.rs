@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{TurnId, nested::Parent};
+use domain::{CallIndex, Turn, TurnId, nested::Parent};
 use tokio::sync::MutexGuard;
 
 use super::Pipeline;
@@ -47,5 +47,17 @@ impl Ancestors {
             slots.push(slot);
         }
         Ok(Some(slots))
+    }
+
+    /// The outermost turn among the locked ones, and its call that waits for the next one, which may be `turn`.
+    pub(crate) fn outermost<'a>(
+        &self,
+        locked: &'a [MutexGuard<'_, Slot>],
+        turn: TurnId,
+    ) -> Option<(&'a Turn, CallIndex)> {
+        let (outermost, _) = locked.first()?.turn.as_ref()?;
+        let next = self.turns.get(1).map_or(turn, Entered::id);
+        let (call, ..) = outermost.pending().find(|(.., open)| open.nested().is_some_and(|it| it.turn == next))?;
+        Some((outermost, call))
     }
 }

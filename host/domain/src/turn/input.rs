@@ -39,7 +39,7 @@ pub struct TurnSettings {
     pub step_bytes: usize,
     /// How deep turns can be nested in each other.
     pub nesting_depth: u32,
-    /// The maximum number of calls in the nested turns of one call.
+    /// The maximum number of calls in the nested turns of one call, and in all nested turns below a call of a caller.
     pub nested_calls: usize,
     /// The maximum size of the journal of a call.
     pub journal: JournalBounds,
