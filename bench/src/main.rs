@@ -21,7 +21,7 @@ use anyhow::{Result, bail};
 
 /// The allocator of the binary `toolgate`.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 type Bench = fn() -> Result<()>;
 

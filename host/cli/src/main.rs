@@ -22,7 +22,7 @@ use terminal::Terminal;
 
 /// The commits of a busy host allocate much. With this allocator they take less of the processor.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// A host for agent tools that are WebAssembly components.
 ///
