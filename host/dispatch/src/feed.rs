@@ -363,3 +363,43 @@ impl RunMonitor for LiveMonitor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::Timestamp;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn followers_that_do_not_read_keep_a_limited_size() {
+        let (conversation, caller) = (ConversationId::new("c").unwrap(), PrincipalId::new("ann").unwrap());
+        let (turn, call, index) = (TurnId::from_bits(1), CallId::new("a").unwrap(), CallIndex(0));
+        let text = "x".repeat(10 << 10);
+        let value = Json::unchecked(format!("\"{text}\""));
+        let progress = Progress { message: text.clone(), fraction: None, data: Some(value.clone()) };
+        let outcome = Outcome::Ok { value, trusted: true };
+        let event = CallEvent::Settled { outcome, receipt: None, at: Timestamp::from_millis(1) };
+        let events = Arc::from([Event::Call { call: index, event: event.clone() }, Event::Call { call: index, event }]);
+        let lives = [
+            Live::Progress { turn, call: call.clone(), index, progress },
+            Live::Log { turn, call, run: 1, number: 1, level: Level::Info, line: text.repeat(2) },
+            Live::Ephemeral { turn, events },
+        ];
+        for live in lives {
+            let (feeds, mut kept) = (Feeds::default(), 0);
+            let mut signals = feeds.subscribe(&Feed::Conversation(conversation.clone()));
+            for _ in 0..MAX_BACKLOG.items {
+                feeds.live(&conversation, &caller, live.clone());
+            }
+            let mut next = async || {
+                tokio::select! { biased; signal = signals.recv() => Some(signal), () = std::future::ready(()) => None }
+            };
+            assert!(matches!(next().await, Some(Err(Lagged))), "{live:?}");
+            while let Some(Ok(_)) = next().await {
+                kept += 1;
+            }
+            assert_eq!(kept, MAX_BACKLOG.bytes / live.size(), "each has 20 KiB of texts");
+            assert!((20..26).contains(&kept), "{kept}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod check;
 mod cleaning;
 mod committer;
 mod copying;
+mod database_file;
 mod deliveries;
 mod disk;
 mod durable;
@@ -35,7 +36,6 @@ mod values;
 mod verify;
 mod watchdog;
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,6 +63,7 @@ pub use self::verify::VerifyError;
 
 use self::cleaning::{CLEANING, Cleaning};
 use self::committer::{Committer, Work};
+use self::database_file::DatabaseFile;
 use self::disk::SledDisk;
 use self::durable::Durable;
 use self::folder::{FORMAT, Folder};
@@ -155,7 +156,7 @@ impl SledStore {
             migrate::from(format, &reader, &file).map_err(failed)?;
         }
         let watch = Arc::<Watch>::default();
-        let second = File::open(&folder_lock.file).map_err(|source| OpenError::io(path, source))?;
+        let second = DatabaseFile::open(path).map_err(|source| OpenError::io(path, source))?;
         let values = KeyValueTree::new(Tree::new(values), second, durable, settings, watch.clone(), folder_lock);
         let cleaning = attempt(|| db.open_tree(CLEANING)).map_err(|cause| OpenError::of(path, &cause))?;
         let (path_of_disk, settings) = (path.to_owned(), *settings);

@@ -124,7 +124,7 @@ pub struct Config {
     /// Default: half of the memory of the machine or of its control group.
     pub guest_memory_bytes: Option<NonZeroUsize>,
     /// The free space of the data folder's disk, in bytes, that new turns leave. The host refuses them while less is free.
-    /// Answers, cancellations and reads go on. 0 turns this off. Default: 268435456, 256 MiB.
+    /// Answers, cancellations, reads, and the calls that have begun go on. 0 turns this off. Default: 268435456, 256 MiB.
     pub disk_reserve_bytes: Option<u64>,
     /// The memory for pages of the database, in bytes. Its other parts take about half as much again. Default: 134217728, 128 MiB.
     pub database_cache_bytes: Option<NonZeroU64>,

@@ -12,6 +12,7 @@ use domain::journal::ValueChange;
 
 use super::blobs::SEGMENT;
 use super::cleaning::{CLEANING, Cleaning};
+use super::database_file::DatabaseFile;
 use super::folder::{PROBE, is_given_back, open_sled, remove_unfinished_snapshots};
 use super::keys;
 use super::reader::Reader;
@@ -69,7 +70,7 @@ pub(super) struct SledDisk {
     pub(super) values: KeyValueTree,
     pub(super) cleaning: Cleaning,
     /// The store's own handle of sled's file.
-    pub(super) file: File,
+    pub(super) file: DatabaseFile,
     pub(super) path: PathBuf,
     pub(super) settings: StoreSettings,
     pub(super) watch: Arc<Watch>,
@@ -110,7 +111,7 @@ impl Disk for SledDisk {
     /// sled's own flush ends in `sync_file_range`, so its data may not survive a loss of power.
     fn sync(&mut self) -> Result<(), StoreFault> {
         let _step = self.watch.begin_flush();
-        self.file.sync_data().map_err(fault("sync"))?;
+        self.file.sync().map_err(fault("sync"))?;
         self.values.synced();
         Ok(())
     }
@@ -129,7 +130,7 @@ impl Disk for SledDisk {
         self.values.quiet(|| {
             let (mut unsynced, mut any_moved) = (0, false);
             let sync =
-                || self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) });
+                || self.file.sync().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) });
             for _ in 0..STEPS * parts.clamp(1, CLEANINGS) {
                 let (written, moved) = self.cleaning.step()?;
                 (unsynced, any_moved) = (unsynced + written, any_moved | moved);
@@ -154,7 +155,7 @@ impl Disk for SledDisk {
             return Ok(None);
         }
         // This handle was open during the failed writes, so its sync reports whether the kernel lost any of them.
-        self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
+        self.file.sync().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.close(FaultKind::NoSpace);
         self.reader.recoveries.fetch_add(1, Ordering::Release);
         match self.open() {
@@ -188,9 +189,9 @@ impl SledDisk {
         let db = open_sled(&database, &self.settings).map_err(fault(attempted))?;
         let values = attempt(|| db.open_tree(VALUES)).map_err(fault(attempted))?;
         let cleaning = attempt(|| db.open_tree(CLEANING)).map_err(fault(attempted))?;
-        self.file = File::open(database.join("db")).map_err(fault(attempted))?;
+        self.file = DatabaseFile::open(&self.path).map_err(fault(attempted))?;
         // sled may have written more data while it closed. This data must be on the disk before readers see it.
-        self.file.sync_data().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
+        self.file.sync().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.reopen((*db).clone());
         self.cleaning.reopen(cleaning);
         self.values.reopen(values)

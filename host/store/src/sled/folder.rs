@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::blobs::Blobs;
+use super::database_file::{self, DatabaseFile};
 use super::keys;
 use super::tree::attempt;
 use crate::fault::DatabaseError;
@@ -39,7 +40,7 @@ pub(super) struct Folder {
     pub(super) folder_lock: Arc<FolderLock>,
     pub(super) db: sled::Db,
     /// The store's own handle of sled's file.
-    pub(super) file: File,
+    pub(super) file: DatabaseFile,
     pub(super) blobs: Blobs,
     /// The version of the key format that the folder has.
     pub(super) format: u8,
@@ -89,11 +90,12 @@ impl Folder {
         if fs::metadata(&folder_lock.file).map_or(true, |file| file.len() == 0) {
             let _ = fs::remove_file(database.join("conf"));
         }
+        database_file::copy_unsynced(path).map_err(at)?;
         check(path, settings)?;
         let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
         let format = check_format(path, &db)?;
-        let file = File::open(&folder_lock.file).map_err(at)?;
-        sync_all(path, &database).map_err(at)?;
+        let file = DatabaseFile::open(path).map_err(at)?;
+        file.sync().and_then(|()| sync_all(path, &database)).map_err(at)?;
         above.iter().try_for_each(|folder| File::open(folder)?.sync_all()).map_err(at)?;
         Ok(Self { folder_lock, db, file, blobs, format })
     }

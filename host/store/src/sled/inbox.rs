@@ -4,8 +4,8 @@
 //! it may answer.
 //!
 //! A fourth index has the ids of ended suspensions by how they ended, and by who ended them: of all, and of each caller. A
-//! filter by both skips through two of its lists. A page ends after a number of skips, and the next one continues there.
-//! A filter by the end and by conversation or tool reads the row of every suspension that ended so, and drops the others.
+//! filter by both, or by an end and a conversation or tool, skips through the lists of each. A page ends after a number of
+//! skips, and the next one continues there.
 
 use std::collections::BTreeMap;
 
@@ -261,13 +261,12 @@ impl Reader {
             let how = filter.ended.as_ref().map(|how| End::How(how.as_str()));
             let by = filter.ended_by.as_ref().map(End::By);
             let of = filter.caller.as_ref().map_or(Scope::Everything, Scope::Caller);
+            // No list of ends is of one conversation or tool.
+            let is_narrow = filter.conversation.is_some() || filter.tool.is_some();
             for kind in kinds.filter(|_| is_asked_for(false)) {
-                let mut lists = how.into_iter().chain(by).map(|end| closed(&of, end, kind));
-                match (lists.next(), lists.next()) {
-                    (Some(one), Some(other)) => self.ids_of_both(&one, &other, &mut found)?,
-                    (Some(one), None) => self.ids(&one, &mut found)?,
-                    (None, _) => {}
-                }
+                let ends = how.into_iter().chain(by).map(|end| closed(&of, end, kind));
+                let lists: Vec<_> = ends.chain(is_narrow.then(|| prefix(false, &selection, kind))).collect();
+                self.ids_of_all(&lists, &mut found)?;
             }
             return self.rows(found, filter).await;
         }
@@ -322,8 +321,13 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the ids of suspensions that are under both prefixes. It skips those that only one of them has.
-    fn ids_of_both(&self, one: &[u8], other: &[u8], found: &mut Ids) -> Result<(), StoreFault> {
+    /// Adds the ids of suspensions that are under all prefixes. It skips those that only some of them have.
+    fn ids_of_all(&self, prefixes: &[Vec<u8>], found: &mut Ids) -> Result<(), StoreFault> {
+        let (one, others) = match prefixes {
+            [] => return Ok(()),
+            [only] => return self.ids(only, found),
+            [one, others @ ..] => (one, others),
+        };
         let order = found.order;
         let beyond = |id: SuspensionId| match order {
             Order::OldestFirst => id.bits().checked_add(1),
@@ -334,9 +338,13 @@ impl Reader {
             Order::NewestFirst => u128::MAX,
         };
         let (mut from, mut skips) = (found.after.map_or(Some(start), beyond), 0);
-        while let Some(begin) = from {
+        'ids: while let Some(begin) = from {
             let Some((id, key)) = self.first_id(one, begin, order)? else { break };
-            let Some((next, _)) = self.first_id(other, id.bits(), order)? else { break };
+            let mut next = id;
+            for other in others {
+                let Some((first, _)) = self.first_id(other, next.bits(), order)? else { break 'ids };
+                next = first;
+            }
             from = if next != id {
                 skips += 1;
                 if skips == MAX_SKIPS {

@@ -13,11 +13,11 @@
 //! calls.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 
 use dispatch::ports::{EndedTurn, Head, Position, RowChange, StoreFault, SuspensionRow, TurnEnding};
 use domain::{Digest, Event, PrincipalId, SuspensionId, Turn, TurnId};
 
+use super::database_file::DatabaseFile;
 use super::folder::FORMAT;
 use super::inbox;
 use super::keys::{self, read_count};
@@ -39,7 +39,7 @@ const RECORDS: [u8; 7] =
 const OLD_INDEXES: [u8; 3] = [b'o', b'k', b'q'];
 
 /// Migrates from an older format. Reads every record once.
-pub(super) fn from(format: u8, reader: &Reader, file: &File) -> Result<(), StoreFault> {
+pub(super) fn from(format: u8, reader: &Reader, file: &DatabaseFile) -> Result<(), StoreFault> {
     tracing::info!("the store is migrated to format {FORMAT}; this reads everything once");
     let (batch, entries) = (sled::Batch::default(), 0);
     let mut migration = Migration { format, reader, file, batch, entries, sums: HashMap::new() };
@@ -92,7 +92,7 @@ struct StoredLog {
 struct Migration<'a> {
     format: u8,
     reader: &'a Reader,
-    file: &'a File,
+    file: &'a DatabaseFile,
     batch: sled::Batch,
     entries: usize,
     /// The counts and the records behind them, by key.
@@ -375,6 +375,6 @@ impl Migration<'_> {
         self.reader.blobs.sync().map_err(fault(MIGRATE))?;
         self.reader.tree.apply_batch(std::mem::take(&mut self.batch)).map_err(fault(MIGRATE))?;
         self.reader.tree.flush().map_err(fault(MIGRATE))?;
-        self.file.sync_data().map_err(fault(MIGRATE))
+        self.file.sync().map_err(fault(MIGRATE))
     }
 }

@@ -8,13 +8,13 @@
 //! (`tests/tests/power_loss.rs`).
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dispatch::ports::{FaultKind, StoreFault};
 use tokio::sync::watch::Receiver;
 
+use super::database_file::DatabaseFile;
 use super::durable::Durable;
 use super::folder::FolderLock;
 use super::tree::Tree;
@@ -45,7 +45,7 @@ pub(super) struct KeyValueTree {
     max_unsynced: usize,
     /// Another handle of sled's file than the one of the committing thread: the kernel reports a lost write once to
     /// each, and both must know.
-    file: Arc<File>,
+    file: Arc<DatabaseFile>,
     durable: Receiver<Durable>,
     watch: Arc<Watch>,
     /// The folder is in use as long as there is a handle. Declared last, so that it is released last.
@@ -74,7 +74,7 @@ struct Writes {
 impl KeyValueTree {
     pub(super) fn new(
         tree: Tree,
-        file: File,
+        file: DatabaseFile,
         durable: Receiver<Durable>,
         settings: &StoreSettings,
         watch: Arc<Watch>,
@@ -103,7 +103,7 @@ impl KeyValueTree {
         }
         let _step = self.watch.begin_flush();
         self.tree.flush().map_err(fault("flush"))?;
-        if let Err(error) = self.file.sync_data() {
+        if let Err(error) = self.file.sync() {
             let fault = StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) };
             unsynced.failed = Some(fault.clone());
             return Err(fault);

@@ -103,6 +103,7 @@ async fn filters_by_end_read_only_what_they_return() {
         (Some("deny"), None, 1),
         (Some(choice.as_str()), None, 1),
         (Some("expired"), None, 0),
+        (Some("approve"), Some("dan"), 0),
         (None, Some("cid"), 1),
         (None, Some("dan"), 0),
         (Some("deny"), Some("ann"), 0),
@@ -127,6 +128,18 @@ async fn filters_by_end_read_only_what_they_return() {
             let before = reads();
             assert_eq!(store.reader.suspensions(&filter, None, 100).await.unwrap().rows, []);
             assert!(reads() - before < 8, "{} reads of {filter:?}", reads() - before);
+        }
+    }
+    // Most suspensions ended so, and none of them is of this tool or conversation.
+    for (ended, ended_by) in [(Some("approve"), None), (None, Some("ann")), (Some("approve"), Some("ann"))] {
+        let end = Filter { ended: ended.map(Into::into), ended_by: ended_by.map(who), ..Filter::default() };
+        let other = Some(ConversationId::new("other").unwrap());
+        let filters = [Filter { tool: Some("none".into()), ..end.clone() }, Filter { conversation: other, ..end }];
+        for filter in filters {
+            let before = reads();
+            let page = store.reader.suspensions(&filter, None, 100).await.unwrap();
+            assert_eq!((page.rows, page.next), (vec![], None), "{filter:?}");
+            assert!(reads() - before < 15, "{} reads of {filter:?}", reads() - before);
         }
     }
     let by = Filter { ended_by: Some(who("bob")), ..Filter::default() };
