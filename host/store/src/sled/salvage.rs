@@ -135,7 +135,7 @@ fn salvaged(
     // Later formats have indexes that follow from the rest. The first open makes them.
     salvage.out.tree.insert(keys::FORMAT, &[format.clamp(OLDEST, 3)]).map_err(fault(SALVAGE))?;
     salvage.out.tree.flush().map_err(fault(SALVAGE))?;
-    file.sync_all().and_then(|()| File::open(new.join("blobs"))?.sync_all()).map_err(fault(SALVAGE))?;
+    file.sync().and_then(|()| File::open(new.join("blobs"))?.sync_all()).map_err(fault(SALVAGE))?;
     let (found, has_unknown) = (salvage.found, salvage.has_unknown);
     drop((salvage.source, salvage.out, salvage.blobs, new_db, file, db));
     drop((folder_lock, lock));
