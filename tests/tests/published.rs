@@ -90,8 +90,8 @@ impl List {
 
     /// Whether a schema names draft-07 as its dialect.
     fn names_draft_07(&self) -> bool {
-        let schema = |tool: &Tool| serde_json::from_str::<Value>(&tool.parameters).unwrap()["$schema"].take();
-        self.tools.iter().any(|tool| schema(tool) == "http://json-schema.org/draft-07/schema#")
+        let mut schemas = self.tools.iter().map(|tool| serde_json::from_str::<Value>(&tool.parameters).unwrap());
+        schemas.any(|schema| schema["$schema"] == "http://json-schema.org/draft-07/schema#")
     }
 
     /// A plugin that declares these tools. Each returns its arguments.

@@ -45,7 +45,7 @@ fn read(name: &str) -> String {
 }
 
 fn followed() -> BTreeSet<String> {
-    let lists = [&["README.md"], WRITE_TOOLS, how_to::FOLLOWED, plugins::FOLLOWED];
+    let lists: [&[&str]; 4] = [&["README.md"], WRITE_TOOLS, how_to::FOLLOWED, plugins::FOLLOWED];
     lists.into_iter().flatten().map(|&name| name.to_owned()).collect()
 }
 
