@@ -4,7 +4,7 @@
 use super::how_to::HOST;
 use super::{Page, StandIns};
 
-/// The function that stands in for `toolgate build`.
+/// The function that replaces `toolgate build`.
 const BUILT: &str = include_str!("plugins.sh");
 
 const BUILD: (&str, &str) = ("toolgate build", "built");

@@ -1,5 +1,5 @@
 
-# Stands in for `toolgate build`, which compiles. It takes the component that was built for the tests.
+# Replaces `toolgate build`, which compiles. It takes the component that was built for the tests.
 built() {
     local folder=${1:-.} name
     name=$(basename "$(realpath -m "$folder")")

@@ -97,3 +97,21 @@ fn configurations_of_reference_pages_are_accepted() {
     }
     assert!(checked >= 9, "{checked} pages have a configuration");
 }
+
+#[test]
+fn pages_that_start_a_host_wait_until_it_answers() {
+    let (mut starts, mut hasty) = (0, BTreeSet::new());
+    for name in documents() {
+        let text = read(&name);
+        for (line, next) in text.lines().zip(text.lines().skip(1)) {
+            if line.starts_with("toolgate serve") && line.ends_with('&') {
+                starts += 1;
+                if !next.starts_with("until toolgate ") {
+                    hasty.insert(name.clone());
+                }
+            }
+        }
+    }
+    assert_eq!(hasty, BTreeSet::new());
+    assert!(starts >= 12, "{starts} pages start a host");
+}
