@@ -1,5 +1,5 @@
-//! Runs the commands of the README, of the pages for authors and of those for users, in order, in an empty folder with an empty
-//! home.
+//! Runs the commands of the README, of the pages for authors and for users, and of the example plugins, in order, in an empty
+//! folder with an empty home.
 //!
 //! In such a page, one bash runs all blocks ```` ```sh ````. A block with `file=NAME` is written to
 //! that file. The lines of a block ```` ```text ```` must occur in this order in the output of the block before it. `…`
@@ -12,6 +12,8 @@
 
 #[path = "author_docs/how_to.rs"]
 mod how_to;
+#[path = "author_docs/plugins.rs"]
+mod plugins;
 #[path = "author_docs/reference.rs"]
 mod reference;
 
@@ -32,6 +34,9 @@ const END: &str = "THE_END_OF_THE_FILE";
 /// The time limit of a page, so that a host that does not start is a failure.
 const SECONDS: &str = "900";
 
+/// Texts of a page, and what bash writes instead.
+type StandIns = &'static [(&'static str, &'static str)];
+
 /// A page that is followed.
 #[derive(Default)]
 struct Page {
@@ -40,10 +45,10 @@ struct Page {
     /// Commands that its reader has run before.
     before: String,
     /// Texts that differ from reader to reader, such as ids, and what bash writes instead.
-    stand_ins: &'static [(&'static str, &'static str)],
+    stand_ins: StandIns,
     /// Commands that use what the page has written.
     after: &'static str,
-    /// Whether it builds plugins, which needs the registries of their languages.
+    /// Whether it builds plugins, which needs the registries of their languages, or uses what these have built.
     builds: bool,
     /// Whether only its configurations are checked.
     is_reference: bool,
@@ -255,7 +260,7 @@ impl Page {
         }
         let output = self.run(&blocks, folder.path(), home.path());
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let log = ["host.log", "hello/host.log"].map(|log| fs::read_to_string(folder.path().join(log)));
+        let log = ["host.log", "hello/host.log", "try/host.log"].map(|log| fs::read_to_string(folder.path().join(log)));
         let log: String = log.into_iter().flatten().collect();
         let outputs: Vec<&str> = out.split(&format!("{BETWEEN}\n")).collect();
         assert!(output.status.success(), "{name}, after {} blocks:\n{out}\n{err}\n{log}", outputs.len() - 1);
@@ -322,6 +327,9 @@ macro_rules! write_tools {
         fn $test() {
             Page { name: concat!("docs/write-tools/", $name).to_owned(), builds: true, ..Page::default() }.follow();
         })*
+
+        /// The pages that are followed.
+        const WRITE_TOOLS: &[&str] = &[$(concat!("docs/write-tools/", $name)),*];
 
         #[test]
         fn every_page_is_listed() {

@@ -35,6 +35,28 @@ struct Tool {
     refused: Vec<Value>,
 }
 
+/// The tools of each package today, in all of its lists. Each may only become more.
+const TOOLS: [(&str, usize); 18] = [
+    ("@modelcontextprotocol/server-brave-search", 2),
+    ("@modelcontextprotocol/server-everything", 13),
+    ("@modelcontextprotocol/server-filesystem", 14),
+    ("@modelcontextprotocol/server-github", 26),
+    ("@modelcontextprotocol/server-google-maps", 7),
+    ("@modelcontextprotocol/server-memory", 9),
+    ("@modelcontextprotocol/server-postgres", 1),
+    ("@modelcontextprotocol/server-sequential-thinking", 1),
+    ("@modelcontextprotocol/server-slack", 8),
+    ("@notionhq/notion-mcp-server", 24),
+    ("@playwright/mcp", 25),
+    ("@sinclair/typebox", 1),
+    ("@upstash/context7-mcp", 2),
+    ("chrome-devtools-mcp", 32),
+    ("pydantic", 4),
+    ("tavily-mcp", 5),
+    ("typebox", 1),
+    ("zod", 4),
+];
+
 /// Whether `cargo xtask test --without web` disables this test.
 #[expect(clippy::disallowed_methods, reason = "the only input of this test from outside")]
 fn left_out() -> bool {
@@ -61,6 +83,17 @@ fn printed(program: &mut Command) -> Vec<List> {
 }
 
 impl List {
+    /// The package without its version.
+    fn package(&self) -> &str {
+        self.from.split(' ').next().unwrap_or_default()
+    }
+
+    /// Whether a schema names draft-07 as its dialect.
+    fn names_draft_07(&self) -> bool {
+        let mut schemas = self.tools.iter().map(|tool| serde_json::from_str::<Value>(&tool.parameters).unwrap());
+        schemas.any(|schema| schema["$schema"] == "http://json-schema.org/draft-07/schema#")
+    }
+
     /// A plugin that declares these tools. Each returns its arguments.
     fn plugin(&self) -> Vec<u8> {
         let declared =
@@ -147,7 +180,13 @@ fn published_tool_lists_load_and_take_their_calls() {
         assert_eq!(removed["removed"], json!(format!("list-{}", tools - list.tools.len())));
     }
     say(&format!("{} lists, {tools} tools, {accepted} calls accepted, {refused} refused", lists.len()));
-    assert!(lists.len() >= 20 && tools >= 179 && accepted >= tools && refused >= 150, "a list became smaller");
+    assert!(lists.len() >= 20 && accepted >= tools && refused >= 150, "a list is missing, or a call");
+    for (package, floor) in TOOLS {
+        let offered: usize = lists.iter().filter(|list| list.package() == package).map(|list| list.tools.len()).sum();
+        assert!(offered >= floor, "{package} has {offered} tools, and had {floor}");
+    }
+    let servers = lists.iter().filter(|list| list.from.starts_with("@modelcontextprotocol/server-"));
+    assert!(servers.filter(|list| list.names_draft_07()).count() > 0, "no server names draft-07");
 }
 
 fn sorted(tools: &[Tool]) -> Vec<&Tool> {

@@ -1,4 +1,4 @@
-# What a reader of a page in docs/how-to already has: the plugin `bank`, a host, tokens, and calls of an agent.
+# Functions for the commands of a page: a host, calls of an agent, and ids.
 
 # Starts the host, and returns when it is ready. Its data folder has its address and the admin's token.
 start() {
@@ -50,5 +50,3 @@ digest() {
 checkpoint() {
     toolgate audit verify --json | sed 's/{"position":\([0-9]*\),"hash":"\([^"]*\)".*/\1:\2/'
 }
-
-toolgate token create --name agent --role caller > agent.token

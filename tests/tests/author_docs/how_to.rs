@@ -21,12 +21,14 @@ const FOR_DEVELOPERS: [&str; 7] = [
     "add-a-wit-version.md",
 ];
 
-/// The functions that `before` uses, and the token of an agent.
-const HOST: &str = include_str!("host.sh");
+/// Functions that the commands of a page use.
+pub(super) const HOST: &str = include_str!("host.sh");
 
-/// A page whose reader has the plugin `bank`, and has run these commands.
+const AGENT: &str = "toolgate token create --name agent --role caller > agent.token\n";
+
+/// A page whose reader has the plugin `bank` and the token of an agent, and has run these commands.
 fn after(commands: &str) -> Page {
-    Page { before: format!("{HOST}{commands}"), ..Page::default() }
+    Page { before: format!("{HOST}{AGENT}{commands}"), ..Page::default() }
 }
 
 /// Puts the plugin `bank` into the folder of a page. Its tools return their arguments.
@@ -50,10 +52,12 @@ macro_rules! how_to {
             Page { name: concat!("docs/how-to/", $name).to_owned(), ..$page }.follow();
         })*
 
+        /// The pages that are followed.
+        pub(super) const FOLLOWED: &[&str] = &[$(concat!("docs/how-to/", $name)),*];
+
         #[test]
         fn every_page_is_followed_or_for_developers() {
-            let followed = [$($name),*];
-            let all = followed.into_iter().chain(FOR_DEVELOPERS).map(str::to_owned);
+            let all = [$($name),*].into_iter().chain(FOR_DEVELOPERS).map(str::to_owned);
             assert_eq!(pages("how-to"), BTreeSet::from_iter(all));
         }
     };

@@ -68,10 +68,13 @@ fn turns_and_conversations_are_listed_and_cancelled() {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("hint: `toolgate conversations` lists those that you may see"), "{said:?}");
     let id = turn["turn"].as_str().unwrap();
-    let said = host.cli(Some(&host.agent), &["cancel", id]);
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.err.contains("hint: pass its conversation with --conversation"), "{said:?}");
-    assert!(said.err.contains("`toolgate conversations`"), "{said:?}");
+    for command in ["show", "cancel"] {
+        let said = host.cli(Some(&host.agent), &[command, id]);
+        assert_eq!((said.code, said.out.as_str()), (1, ""), "{said:?}");
+        assert!(said.err.contains("error: there is no such turn, or you may not see it"), "{said:?}");
+        assert!(said.err.contains("hint: pass its conversation with --conversation"), "{said:?}");
+        assert!(said.err.contains("`toolgate conversations`"), "{said:?}");
+    }
     check(
         &host.cli(Some(&host.agent), &["cancel", id, "--conversation", "c"]),
         0,

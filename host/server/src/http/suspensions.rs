@@ -92,9 +92,11 @@ pub(crate) struct Pending {
     /// `open`.
     #[param(inline)]
     state: Option<Which>,
-    /// Only suspensions that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`.
+    /// Only suspensions that ended so: `approve`, `deny` or another decision, `expired` or `withdrawn`. With another filter
+    /// beside it, a page may be empty and still have a next one.
     decision: Option<String>,
-    /// Only suspensions that this principal ended, or gave one of the approvals that ended it.
+    /// Only suspensions that this principal ended, or gave one of the approvals that ended it. With another filter beside
+    /// it, a page may be empty and still have a next one.
     #[param(value_type = Option<String>)]
     by: Option<Id<PrincipalId>>,
     /// Only suspensions that this principal may answer now. A page may be empty and still have a next one.
