@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
+use crate::calls_below::CallsBelow;
 use crate::committer::{Committer, Contributor, Observer};
 use crate::expiry::Expiry;
 use crate::feed::Feeds;
@@ -12,7 +13,7 @@ use crate::handle::{Handle, Readers};
 use crate::inbox::Inbox;
 use crate::index::IndexChanges;
 use crate::journal::JournalRuns;
-use crate::nested::{self, CallsBelow, NestedTurns};
+use crate::nested::{self, NestedTurns};
 use crate::outbox::Webhooks;
 use crate::parts::Parts;
 use crate::pipeline::Pipeline;

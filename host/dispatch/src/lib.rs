@@ -15,6 +15,7 @@
 
 mod alarm;
 mod audit;
+mod calls_below;
 mod committer;
 mod dispatcher;
 mod error;

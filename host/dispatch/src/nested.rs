@@ -3,8 +3,6 @@
 //! The commit of a wait has the nested turn, and the nested turn names its parent. So everything here follows from the two
 //! turns, and doing it again changes nothing. After a kill, both are found among the turns that have not ended.
 
-mod below;
-
 use domain::{
     Outcome, Principal, Span, Turn, TurnId,
     nested::{self, NestedTurn, Parent},
@@ -20,8 +18,6 @@ use crate::handle::Handle;
 use crate::ports::Commit;
 use crate::quota::Busy;
 use crate::request::{CallRequest, NewNested, TurnRequest};
-
-pub(crate) use below::CallsBelow;
 
 /// The pause after the first failure. It doubles with each one that follows.
 const FIRST_PAUSE: Span = Span::from_secs(1);

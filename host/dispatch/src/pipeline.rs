@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use domain::{CallIndex, Event, Principal, PrincipalId, Turn, principal::Role, turn::Input};
 
+use crate::calls_below::CallsBelow;
 use crate::committer::{Committer, Storage, TurnChange};
 use crate::error::{Error, Resource};
 use crate::feed::Feeds;
 use crate::footprint::Footprint;
-use crate::nested::CallsBelow;
 use crate::ports::{AppendError, Commit, Journals, Log};
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;

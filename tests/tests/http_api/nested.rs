@@ -90,7 +90,7 @@ fn cancellation_of_a_turn_reaches_its_nested_turn() {
     let host = host();
     let (turn, child) = nested(&host, &both());
     let asked = approval(&host);
-    let _ = host.agent.until(&path(&child), |answer| {
+    host.agent.until(&path(&child), |answer| {
         let turn: Value = serde_json::from_str(&answer.text).unwrap();
         (turn["calls"][0]["outcome"] == "ok").then_some(())
     });
