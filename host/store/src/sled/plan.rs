@@ -39,7 +39,7 @@ pub(super) struct Plan {
     pub(super) turns_to_remove: Vec<(TurnId, u32)>,
     /// The size of the records of the turn, with the one of this commit. If the commit ends the turn, with the logs.
     bytes: u64,
-    /// The part of it that no earlier commit counted.
+    /// The bytes that no earlier commit counted for the principal of the turn: of a record, of entries of journals, and of logs.
     pub(super) added: u64,
     /// The sizes of the logs of the turn's calls by their keys.
     logs: BTreeMap<Vec<u8>, u64>,
@@ -214,8 +214,12 @@ impl Plan {
             plan.row(change)?;
         }
         if others.iter().any(|change| matches!(change, RowChange::Ended(..))) {
-            let logs = plan.logs.values().copied().fold(0, u64::saturating_add);
-            (plan.bytes, plan.added) = (plan.bytes.saturating_add(logs), plan.added.saturating_add(logs));
+            let sum = |sizes: &mut dyn Iterator<Item = u64>| sizes.fold(0, u64::saturating_add);
+            let all = sum(&mut plan.logs.values().copied());
+            // The entries of journals were counted as they were appended.
+            let logs = plan.logs.iter().filter(|(key, _)| key.first() == Some(&keys::RUN_LOG));
+            let logs = sum(&mut logs.map(|(_, size)| *size));
+            (plan.bytes, plan.added) = (plan.bytes.saturating_add(all), plan.added.saturating_add(logs));
         }
         for change in others {
             plan.row(change)?;
@@ -327,6 +331,7 @@ impl Plan {
             }
             RowChange::JournalEntry(JournalRow { turn, call, run, entry }) => {
                 let value = self.value(STAMP, |out| entry.write(out))?;
+                self.added = self.added.saturating_add(self.size_of(&value[STAMP..]));
                 self.stamped.push((journals::entry(*turn, *call, entry.number), value));
                 self.checked.push((journals::head(*turn, *call), Change::Append { run: *run, number: entry.number }));
             }
