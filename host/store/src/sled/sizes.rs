@@ -93,7 +93,7 @@ impl Reader {
             _ => None,
         });
         let earlier = match ended {
-            Some(turn) => Earlier { bytes: self.size(turn).await?, logs: self.log_sizes(turn)? },
+            Some(turn) => Earlier { bytes: self.size(turn).await?, ..self.sizes_of_calls(turn)? },
             None => Earlier::default(),
         };
         Ok((earlier, self.pending_before(rows).await?))
