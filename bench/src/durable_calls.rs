@@ -23,14 +23,12 @@ struct Sizes {
     waiting: [usize; 2],
     /// The answers while they wait.
     answers: usize,
-    /// Whether every language is measured, or only Rust.
-    all_languages: bool,
 }
 
-const FULL: Sizes = Sizes { rounds: 15, calls: 20, waiting: [1_000, 100_000], answers: 200, all_languages: true };
+const FULL: Sizes = Sizes { rounds: 15, calls: 20, waiting: [1_000, 100_000], answers: 200 };
 
 /// Enough to see that it works.
-const SHORT: Sizes = Sizes { rounds: 2, calls: 2, waiting: [20, 40], answers: 5, all_languages: false };
+const SHORT: Sizes = Sizes { rounds: 2, calls: 2, waiting: [20, 40], answers: 5 };
 
 pub(crate) fn durable_calls() -> Result<()> {
     let sizes = if crate::is_short() { SHORT } else { FULL };

@@ -23,14 +23,13 @@ fn aim((_, language, _): Language) -> f64 {
 pub(super) fn resuming(runtime: &Runtime, rust: &[u8], server: SocketAddr, sizes: Sizes) -> Result<()> {
     let columns = ["language", "10 entries", "100 entries", "1,000 entries", "aim for 100 entries"];
     let mut table = Table::new("durable-resuming", &columns, 1);
-    let languages = if sizes.all_languages { &LANGUAGES[..] } else { &[RUST] };
-    for language in languages {
+    for language in LANGUAGES {
         progress(&format!("{}: continuing calls", language.0));
-        let component = if *language == RUST { rust.to_vec() } else { guests::build(*language, server)? };
+        let component = if language == RUST { rust.to_vec() } else { guests::build(language, server)? };
         let medians = runtime.block_on(medians(&component, server, sizes))?;
-        let at_aim = if medians[1] < aim(*language) { "met" } else { "missed" };
+        let at_aim = if medians[1] < aim(language) { "met" } else { "missed" };
         let [few, some, many] = medians.map(|median| format!("{median:.1} ms"));
-        let aim = format!("under {:.0} ms, {at_aim}", aim(*language));
+        let aim = format!("under {:.0} ms, {at_aim}", aim(language));
         table.row(&[language.0.to_owned(), few, some, many, aim]);
     }
     table.finish()
