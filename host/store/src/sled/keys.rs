@@ -224,8 +224,9 @@ pub(super) fn run_log(turn: TurnId, call: CallIndex, run: u32) -> Vec<u8> {
     join(&[&run_logs(turn, call), &run.to_be_bytes()])
 }
 
-/// The kinds of entries that belong to the calls of a turn, and go with it: the turn is in their keys.
-pub(super) const OF_CALLS: [u8; 3] = [RUN_LOG, JOURNAL, JOURNAL_ENTRY];
+/// The kinds of entries that belong to the calls of a turn, and go with it: the turn is in their keys. The heads of journals
+/// come last, so that a head that was read counts each entry that was read.
+pub(super) const OF_CALLS: [u8; 3] = [RUN_LOG, JOURNAL_ENTRY, JOURNAL];
 
 /// The prefix of the entries of this kind for a turn's calls.
 pub(super) fn of_calls(kind: u8, turn: TurnId) -> Vec<u8> {
