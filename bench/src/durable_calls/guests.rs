@@ -15,15 +15,18 @@ pub(super) type Language = (&'static str, &'static str, &'static str);
 
 pub(super) const RUST: Language = LANGUAGES[0];
 
-/// The plugin's name and its tool's.
-pub(super) const NAME: &str = "work";
+/// The name of the plugin. Go does not compile a package with the name of the tool.
+pub(super) const PLUGIN: &str = "worker";
+
+/// The name of its tool.
+pub(super) const TOOL: &str = "work";
 
 /// Builds the component. In Rust, it sends requests to this server.
 pub(super) fn build((_, language, source): Language, server: SocketAddr) -> Result<Vec<u8>> {
     let mut manifest = "[wants.keyvalue]\nwhy = \"reads a key\"\n".to_owned();
     let folder = tempfile::tempdir()?;
-    toolgate(folder.path(), &["new", NAME, "--lang", language, "--durable"])?;
-    let plugin = folder.path().join(NAME);
+    toolgate(folder.path(), &["new", PLUGIN, "--lang", language, "--durable"])?;
+    let plugin = folder.path().join(PLUGIN);
     let file = Path::new(source).file_name().context("a source is a file")?;
     fs::copy(repository().join("bench/guests").join(file), plugin.join(source))?;
     fs::write(plugin.join("examples.json"), "[]")?;
@@ -38,8 +41,8 @@ pub(super) fn build((_, language, source): Language, server: SocketAddr) -> Resu
         manifest.push_str(&format!("\n[[wants.http]]\n{request}"));
     }
     fs::write(plugin.join("toolgate-plugin.toml"), manifest)?;
-    toolgate(folder.path(), &["build", NAME])?;
-    Ok(fs::read(plugin.join("build").join(format!("{NAME}.wasm")))?)
+    toolgate(folder.path(), &["build", PLUGIN])?;
+    Ok(fs::read(plugin.join("build").join(format!("{PLUGIN}.wasm")))?)
 }
 
 /// Runs a command in this folder.

@@ -12,7 +12,7 @@ use domain::{
 use toolgate::Host;
 use toolgate::config::Config;
 
-use super::guests::NAME;
+use super::guests::PLUGIN;
 use crate::measure::now;
 use crate::setting;
 
@@ -28,11 +28,11 @@ pub(super) async fn start(component: &[u8], kept: Kept, server: SocketAddr) -> R
     let grants = format!(
         "grants.keyvalue = true\ngrants.http = [{{ url = \"http://{server}/\", methods = [\"POST\"], private = true }}]"
     );
-    let text = format!("{}\n[plugin.{NAME}]\ncomponent = \"any\"\n{grants}\n", setting::QUOTA);
+    let text = format!("{}\n[plugin.{PLUGIN}]\ncomponent = \"any\"\n{grants}\n", setting::QUOTA);
     let builder = Host::builder().config(Config::parse(&text, Path::new("bench.toml"))?);
     let builder = if kept == Kept::InMemory { builder.memory() } else { builder };
     let host = builder.open().await?;
-    setting::load_component(&host, NAME, component.to_vec()).await?;
+    setting::load_component(&host, PLUGIN, component.to_vec()).await?;
     Ok(host)
 }
 

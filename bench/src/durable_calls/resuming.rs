@@ -43,7 +43,7 @@ async fn medians(component: &[u8], server: SocketAddr, sizes: Sizes) -> Result<[
         let mut times = Samples::default();
         for n in 0..sizes.rounds * sizes.calls {
             let arguments = format!(r#"{{"reads":{entries},"asks":true}}"#);
-            let turn = call(&host, &format!("r{entries}_{n}"), guests::NAME, &arguments).await?;
+            let turn = call(&host, &format!("r{entries}_{n}"), guests::TOOL, &arguments).await?;
             times.add(answer(&host, &turn).await?.continued, 1);
         }
         *median = times.quantile(0.5) / 1e3;

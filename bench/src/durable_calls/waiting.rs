@@ -8,7 +8,7 @@ use domain::Turn;
 use toolgate::Host;
 
 use super::Sizes;
-use super::guests::NAME;
+use super::guests::TOOL;
 use super::host::{Answered, Kept, answer, call, start};
 use crate::measure::{Samples, progress};
 use crate::table::Table;
@@ -70,7 +70,7 @@ async fn begin(host: &Arc<Host>, from: usize, count: usize) -> Result<Vec<Turn>>
             tokio::spawn(async move {
                 let mut last = None;
                 for n in (from + task..count).step_by(TASKS) {
-                    last = Some(call(&host, &format!("w{n}"), NAME, ARGUMENTS).await?);
+                    last = Some(call(&host, &format!("w{n}"), TOOL, ARGUMENTS).await?);
                 }
                 anyhow::Ok(last)
             })
@@ -93,7 +93,7 @@ async fn answers(host: &Host, turns: Vec<Turn>, answers: usize) -> Result<(Sampl
         let Answered { committed: first, continued: second } = answer(host, &turn).await?;
         committed.add(first, 1);
         continued.add(second, 1);
-        turns.push_back(call(host, &next, NAME, ARGUMENTS).await?);
+        turns.push_back(call(host, &next, TOOL, ARGUMENTS).await?);
     }
     Ok((committed, continued))
 }

@@ -41,7 +41,7 @@ pub(super) struct Plan {
     bytes: u64,
     /// The bytes that no earlier commit counted for the principal of the turn: of a record, of entries of journals, and of logs.
     pub(super) added: u64,
-    /// What was stored of the turn before.
+    /// The sizes of the turn that the commit ends.
     earlier: Earlier,
 }
 
