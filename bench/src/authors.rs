@@ -58,8 +58,7 @@ pub(crate) fn authors() -> Result<()> {
         let [first, live, copied] = [format!("{first:.0} s"), format!("{live:.1} s"), format!("{copied:.1} s")];
         table.row(&[language.to_owned(), aims.to_owned(), first, live, copied]);
     }
-    table.say();
-    if crate::is_written() { table.write() } else { Ok(()) }
+    table.finish()
 }
 
 /// An author with an empty folder, an empty home, and empty caches of toolchains and packages. The machine has Rust.

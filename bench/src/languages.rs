@@ -83,10 +83,7 @@ pub(crate) fn languages() -> Result<()> {
             format!("{:.1} MiB", memory as f64 / f64::from(1 << 20)),
         ]);
     }
-    table.say();
-    if crate::is_written() {
-        table.write()?;
-    }
+    table.finish()?;
     crate::authors::authors()
 }
 

@@ -1,13 +1,15 @@
 //! Benchmarks. Each compares with a floor that is measured in the same run, because absolute times shift by up to two
 //! times between runs of one machine; ratios do not.
 //!
-//! `cargo xtask bench` runs all of them, `cargo xtask bench NAME…` some. With `--write`, tables also go into docs/performance.md.
+//! `cargo xtask bench` runs all of them, `cargo xtask bench NAME…` some. With `--write`, tables also go into docs/performance.md. With
+//! `--short`, `durable-calls` measures little, to see that it works.
 //! Nothing here is asserted.
 
 mod authors;
 mod calls;
 mod cold;
 mod commits;
+mod durable_calls;
 mod floor;
 mod http;
 mod languages;
@@ -33,12 +35,25 @@ fn is_written() -> bool {
     std::env::args().any(|word| word == WRITE)
 }
 
-const BENCHES: [(&str, &str, Bench); 8] = [
+/// The option that measures little.
+const SHORT: &str = "--short";
+
+/// Whether little is measured.
+fn is_short() -> bool {
+    std::env::args().any(|word| word == SHORT)
+}
+
+const BENCHES: [(&str, &str, Bench); 9] = [
     ("ephemeral", "an ungated ephemeral call through the library, against bare wasmtime", calls::ephemeral),
     ("durable", "a durable call, against the cost of its commits", commits::durable),
     ("throughput", "durable turns per second, against sled with one committing thread", commits::throughput),
     ("http", "durable and ephemeral turns over HTTP on loopback", http::http),
     ("waiting", "resolving with 1,000 and 100,000 waiting calls; memory of a waiting call", waiting::waiting),
+    (
+        "durable-calls",
+        "the cost of a journal, continuing a call in each language, and 100,000 calls that wait in the middle of their code",
+        durable_calls::durable_calls,
+    ),
     ("neighbours", "a well-behaved call and a TCP echo while 8 guests spin", neighbours::neighbours),
     ("cold", "start of a host that knows 200 plugins, to its first call", cold::cold),
     (
@@ -49,7 +64,7 @@ const BENCHES: [(&str, &str, Bench); 8] = [
 ];
 
 fn main() -> Result<()> {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|word| word != WRITE).collect();
+    let asked: Vec<String> = std::env::args().skip(1).filter(|word| word != WRITE && word != SHORT).collect();
     if let Some(unknown) = asked.iter().find(|name| !BENCHES.iter().any(|(known, ..)| known == name)) {
         let known: Vec<&str> = BENCHES.iter().map(|(name, ..)| *name).collect();
         bail!("there is no benchmark {unknown}; there are: {}", known.join(", "));

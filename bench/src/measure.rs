@@ -37,6 +37,11 @@ impl Samples {
         self.0.push(time.as_secs_f64() * 1e6 / calls as f64);
     }
 
+    /// Adds a time in microseconds, or a ratio of two times.
+    pub(crate) fn add_value(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
     /// The value below which this part of the samples lies.
     pub(crate) fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.0.clone();

@@ -1,7 +1,6 @@
 //! The shared parts of the benchmarks: a host with the example plugins, and the submitted turns.
 
-use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use dispatch::{CallRequest, TurnRequest};
@@ -22,21 +21,25 @@ pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The configuration of a host: one principal submits everything, far more than the default quota.
+pub(crate) const QUOTA: &str =
+    "quota.open_turns = 1000000\nquota.turns_per_second = 1000000\nquota.bytes_per_second = 1099511627776";
+
 /// A host with the plugin `lab`, on disk in a temporary folder.
 pub(crate) async fn host() -> Result<Host> {
-    // One principal submits everything, far more than the default quota.
-    let mut config = Config::default();
-    config.quota.open_turns = NonZeroUsize::new(1_000_000);
-    config.quota.turns_per_second = NonZeroU64::new(1_000_000);
-    config.quota.bytes_per_second = NonZeroU64::new(1 << 40);
-    let host = Host::builder().config(config).open().await?;
+    let host = Host::builder().config(Config::parse(QUOTA, Path::new("bench.toml"))?).open().await?;
     load(&host, "lab").await?;
     Ok(host)
 }
 
 /// Loads an example plugin.
 pub(crate) async fn load(host: &Host, name: &str) -> Result<()> {
-    let loaded = host.registry().load(PluginName::new(name)?, plugin(name)?).await;
+    load_component(host, name, plugin(name)?).await
+}
+
+/// Loads a component.
+pub(crate) async fn load_component(host: &Host, name: &str, component: Vec<u8>) -> Result<()> {
+    let loaded = host.registry().load(PluginName::new(name)?, component).await;
     loaded.map(drop).map_err(|refused| anyhow::anyhow!("{name} was refused: {refused:?}"))
 }
 

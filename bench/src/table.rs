@@ -24,12 +24,18 @@ impl Table {
         self.lines.push(format!("| {} |", cells.join(" | ")));
     }
 
-    pub(crate) fn say(&self) {
+    fn say(&self) {
         self.lines.iter().for_each(|line| say(&format!("  {line}")));
     }
 
+    /// Prints the table, and writes it if that is wanted.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.say();
+        if crate::is_written() { self.write() } else { Ok(()) }
+    }
+
     /// Replaces the table in docs/performance.md.
-    pub(crate) fn write(&self) -> Result<()> {
+    fn write(&self) -> Result<()> {
         let path = setting::repository().join("docs/performance.md");
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let text = self.placed(&text).with_context(|| format!("{} has no place for {}", path.display(), self.name))?;
@@ -95,6 +101,14 @@ mod tests {
             format!("In the others it takes at most {others:.0} ms."),
         ] {
             assert!(text.contains(&expected), "docs/performance.md: {expected}");
+        }
+    }
+
+    #[test]
+    fn page_has_a_place_for_each_table_of_durable_calls() {
+        let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();
+        for name in ["durable-journaling", "durable-waiting", "durable-resuming"] {
+            assert!(Table::new(name, &[], 0).placed(&page).is_some(), "{name}");
         }
     }
 

@@ -99,7 +99,7 @@ async fn answer(host: &toolgate::Host, waiting: usize) -> Result<()> {
 }
 
 /// Bytes of this process that are in memory.
-fn resident() -> Result<usize> {
+pub(crate) fn resident() -> Result<usize> {
     let statm = std::fs::read_to_string("/proc/self/statm")?;
     let pages: usize = statm.split(' ').nth(1).context("statm has two fields")?.parse()?;
     Ok(pages * 4096)

@@ -42,7 +42,7 @@ pub struct Class {
 }
 
 /// Every class, in the order of the table.
-pub const CLASSES: [Class; 10] = [
+pub const CLASSES: [Class; 11] = [
     Class { name: "cpu", memory_mib: 96, p99_ratio: 60, about: "Time: a guest that never yields the processor" },
     Class {
         name: "memory",
@@ -77,6 +77,12 @@ pub const CLASSES: [Class; 10] = [
         memory_mib: 192,
         p99_ratio: 25,
         about: "A caller against its neighbours: connections, memory, work",
+    },
+    Class {
+        name: "durable",
+        memory_mib: 192,
+        p99_ratio: 40,
+        about: "Durable calls: journals, waits, replays, calls of other tools, results from outside",
     },
 ];
 

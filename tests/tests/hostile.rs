@@ -38,7 +38,7 @@ macro_rules! classes {
     };
 }
 
-classes!(cpu, memory, allocation, amplification, network, text, contract, gate, structural, principal);
+classes!(cpu, memory, allocation, amplification, network, text, contract, gate, structural, principal, durable);
 
 #[test]
 fn every_hostile_file_is_used() {

@@ -88,6 +88,22 @@ fn uninterrupted_call_has_its_effects_once() {
 }
 
 #[test]
+fn effect_costs_at_most_two_commits() {
+    let server = Server::start();
+    let send = |method: &str| json!({"do": "send", "method": method, "url": server.url("/add"), "body": "x"});
+    let commits = |operation: Value| {
+        let mut place = Place::new(&server, false);
+        let ended = place.call(&json!(vec![operation; 10]), &[]);
+        assert!(matches!(ended.outcome, Outcome::Ok { .. }), "{ended:?}");
+        place.writes()
+    };
+    assert_eq!(commits(json!({"do": "get", "key": "k"})), 0, "what is read has no effect");
+    assert_eq!(commits(json!({"do": "send", "method": "GET", "url": server.url("/count"), "body": null})), 0);
+    assert_eq!(commits(json!({"do": "increment", "key": "n", "by": 1})), 10);
+    assert_eq!(commits(send("POST")), 20);
+}
+
+#[test]
 fn call_killed_at_each_write_has_its_effects_once() {
     let server = Server::start();
     let mut place = Place::new(&server, true);

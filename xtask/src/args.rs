@@ -18,8 +18,9 @@ Usage: cargo xtask TASK
                            do what `build` does, start a host with the example plugins, submit a turn, kill the host,
                            restart it, and show what happens; --answer answers suspensions instead of a person
   build                    build the console, and the binary target/release/toolgate with it
-  bench [NAME]… [--write]  run all benchmarks, or the named ones; --write puts the tables of `languages` into
-                           docs/performance.md
+  bench [NAME]… [--write] [--short]
+                           run all benchmarks, or the named ones; --write puts the tables of `languages` and `durable-calls`
+                           into docs/performance.md; --short shows that `durable-calls` works
   isolation [NAME]… [--write] [--export FOLDER]
                            run the hostile suite, or the named classes and cases of it, against the built host, and print
                            each outcome; --write puts the table into docs/isolation.md; --export writes the guests as

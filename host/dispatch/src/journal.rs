@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use domain::{
-    Call, CallIndex, Digest, TurnId,
+    Call, CallIndex, Digest, PrincipalId, TurnId,
     call::CallState,
     journal::{Entry, JournalSummary, ValueChange},
 };
@@ -39,6 +39,8 @@ pub(crate) struct JournalWriter {
     pub(crate) turn: TurnId,
     pub(crate) call: CallIndex,
     pub(crate) run: u32,
+    /// The principal whose turn it is.
+    pub(crate) caller: PrincipalId,
     pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,
     /// The journal with the entries that this run appended.
     pub(crate) summary: Mutex<JournalSummary>,
@@ -59,7 +61,8 @@ impl RunJournal for JournalWriter {
         let stored = |entry: Entry| Entry { run: Some(run), salt: salt(&entry), ..entry };
         let entries: Vec<Entry> = entries.into_iter().map(stored).collect();
         let row = |entry| RowChange::JournalEntry(JournalRow { turn, call, run, entry });
-        let rows = entries.iter().cloned().map(row).chain(values.into_iter().map(RowChange::Value));
+        let counted = RowChange::Kept(self.caller.clone());
+        let rows = entries.iter().cloned().map(row).chain(values.into_iter().map(RowChange::Value)).chain([counted]);
         self.committer.record(Commit::rows(rows.collect())).await?;
         let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
         *summary = entries.iter().fold(*summary, JournalSummary::then);

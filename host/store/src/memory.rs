@@ -208,6 +208,7 @@ impl State {
                 RowChange::RunLog(log) => self.keep(log),
                 RowChange::JournalRun { turn, call, run } => self.journals.entry((turn, call)).or_default().0 = run,
                 RowChange::JournalEntry(JournalRow { turn, call, entry, .. }) => {
+                    added += logs::size(&entry);
                     self.journals.entry((turn, call)).or_default().1.push(entry);
                 }
                 // It is beside the state.

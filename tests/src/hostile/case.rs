@@ -35,6 +35,7 @@ struct Written {
     at_once: Option<usize>,
     arguments: Option<String>,
     world: Option<String>,
+    options: Option<String>,
     #[serde(default)]
     encoding: Encoding,
     #[serde(default)]
@@ -96,6 +97,8 @@ pub enum Attack {
         text: String,
         /// More of the world, in WIT.
         world: String,
+        /// The options of its tool, as JSON.
+        options: String,
         /// The encoding of its texts.
         encoding: Encoding,
     },
@@ -187,10 +190,12 @@ impl Written {
         ensure!(section.is_none() || catalog.is_some(), "a `section` belongs to a `catalog`");
         let world = self.world.unwrap_or_default();
         let encoding = self.encoding;
-        let is_plain = world.is_empty() && encoding == Encoding::default();
-        ensure!(is_plain || body.is_some(), "only a module has a `world` and an `encoding`");
+        let is_plain = world.is_empty() && self.options.is_none() && encoding == Encoding::default();
+        ensure!(is_plain || body.is_some(), "only a module has a `world`, `options` and an `encoding`");
+        let options = self.options.unwrap_or_else(|| "{}".to_owned());
         ensure!(self.guest.is_some() == self.tool.is_some(), "a `guest` and its `tool` come together");
-        let mut made: Vec<Attack> = body.map(|text| Attack::Text { text, world, encoding }).into_iter().collect();
+        let mut made: Vec<Attack> =
+            body.map(|text| Attack::Text { text, world, options, encoding }).into_iter().collect();
         made.extend(self.generate.map(Attack::Generate));
         made.extend(self.guest.zip(self.tool).map(|(guest, tool)| Attack::Guest(guest, tool)));
         made.extend(catalog.map(|tools| Attack::Catalog(tools, section)));

@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::guest;
+use super::guest::{self, Declared};
 use crate::binary::{leb, section, with_modules, with_section};
 use crate::wat::Encoding;
 
@@ -77,7 +77,8 @@ pub enum Generate {
 impl Generate {
     /// The bytes, for a plugin whose tool has this name.
     pub(super) fn component(&self, tool: &str) -> Result<Vec<u8>> {
-        let plain = |text: &str| guest::component(text, "", Encoding::default(), tool);
+        let tool = Declared { tool, options: "{}" };
+        let plain = |text: &str| guest::component(text, "", Encoding::default(), &tool);
         Ok(match self {
             Self::Zeroes { bytes } => vec![0; *bytes],
             Self::Padding { bytes } => {

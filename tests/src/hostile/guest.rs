@@ -11,8 +11,17 @@ const WASI: &str = include_str!("../../hostile/wasi.wit");
 /// The address of the declaration's texts. A case may use the memory from 4096 on.
 const TEXTS: usize = 256;
 
+/// Interfaces that a module can import without a `world`.
+const IMPORTED: [&str; 2] = ["wasi:", "toolgate:plugin/durable@"];
+
+/// The declaration of a module's tool.
+pub(super) struct Declared<'a> {
+    pub(super) tool: &'a str,
+    pub(super) options: &'a str,
+}
+
 /// The component of a case with this tool.
-pub(super) fn component(text: &str, world: &str, encoding: Encoding, tool: &str) -> Result<Vec<u8>> {
+pub(super) fn component(text: &str, world: &str, encoding: Encoding, tool: &Declared<'_>) -> Result<Vec<u8>> {
     let code = without_comments(text);
     let code = code.trim_start();
     if code.starts_with("(component") {
@@ -34,12 +43,12 @@ pub(super) fn component(text: &str, world: &str, encoding: Encoding, tool: &str)
     Wat { body, imports: text, items: &items, tools: "(call $tools)", world: &world, packages: WASI, encoding }.plugin()
 }
 
-/// The WASI imports of the module, in WIT.
+/// The imports of the module, in WIT.
 fn imported(code: &str) -> String {
     let mut imports = String::new();
     for name in code.match_indices("(import \"").filter_map(|(at, start)| code[at + start.len()..].split('"').next()) {
         let line = format!("import {name};\n");
-        if name.starts_with("wasi:") && !imports.contains(&line) {
+        if IMPORTED.iter().any(|known| name.starts_with(known)) && !imports.contains(&line) {
             imports.push_str(&line);
         }
     }
@@ -47,8 +56,8 @@ fn imported(code: &str) -> String {
 }
 
 /// One server tool that streams, in the form of the canonical ABI: at 128 the record, at 168 the list of it.
-fn declaration(tool: &str, encoding: Encoding) -> String {
-    let texts = [tool, "A hostile tool.", r#"{"type":"object"}"#, "{}"];
+fn declaration(Declared { tool, options }: &Declared<'_>, encoding: Encoding) -> String {
+    let texts = [tool, "A hostile tool.", r#"{"type":"object"}"#, options];
     let (mut at, mut data, mut places) = (TEXTS, String::new(), Vec::new());
     for text in texts {
         places.push((at, text.len()));

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::case::{Attack, Case, Expected, cut};
 use super::field::Field;
+use super::guest::{self, Declared};
 use super::neighbour::Latency;
 use super::step::Step;
-use super::{guest, steps};
+use super::steps;
 use crate::guests::{any, fixture, with_section};
 use crate::http::{Answer, outcomes};
 
@@ -88,7 +89,9 @@ impl Field {
 /// The component of an attack that is one, with this tool.
 pub(super) fn component(attack: &Attack, tool: &str) -> Result<Option<Vec<u8>>> {
     Ok(Some(match attack {
-        Attack::Text { text, world, encoding } => guest::component(text, world, *encoding, tool)?,
+        Attack::Text { text, world, options, encoding } => {
+            guest::component(text, world, *encoding, &Declared { tool, options })?
+        }
         Attack::Catalog(tools, None) => fixture(tools),
         Attack::Catalog(tools, Some(section)) => with_section(&fixture(tools), section),
         Attack::Guest(guest, _) => any(guest),

@@ -182,8 +182,8 @@ impl Pipeline {
         let Some(run) = durable.map(Call::run) else { return Ok(None) };
         let entries = self.journals.journal(turn.id, call).await?;
         let (committer, mint) = (self.committer.clone(), self.shared.mint.clone());
-        let summary = Mutex::new(JournalSummary::of(&entries));
-        let writer = JournalWriter { committer, turn: turn.id, call, run, mint, summary };
+        let (caller, summary) = (turn.caller.clone(), Mutex::new(JournalSummary::of(&entries)));
+        let writer = JournalWriter { committer, turn: turn.id, call, run, caller, mint, summary };
         Ok(Some(Journal { entries, writes: (Arc::new(writer), self.shared.settings.journal) }))
     }
 }

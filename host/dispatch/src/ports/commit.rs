@@ -67,7 +67,8 @@ pub enum RowChange {
     Suspension(SuspensionRow),
     /// Changes the audience that counts an open suspension.
     Audience(Box<AudienceChange>),
-    /// Counts the record of this commit as kept for the principal whose turn it belongs to.
+    /// Counts the record of this commit, and the entries of journals in the rows before this one, as kept for the principal whose
+    /// turn they belong to.
     Kept(PrincipalId),
     /// The time that retention goes by. Replaces the last one.
     RetentionTime(Timestamp),

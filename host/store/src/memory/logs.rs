@@ -31,12 +31,15 @@ impl State {
         journal.map(|(run, entries)| JournalHead { run: *run, length: entries.len() }).unwrap_or_default()
     }
 
-    /// The size of the logs and the journals of a turn's calls in their stored form.
+    /// The size of the logs of a turn's calls in their stored form.
     pub(super) fn size_of_logs(&self, turn: TurnId) -> u64 {
         let logs = self.run_logs.range((turn, CallIndex(0), 0)..=(turn, CallIndex(u16::MAX), u32::MAX));
+        logs.map(|(_, log)| size(log)).sum()
+    }
+
+    pub(super) fn size_of_journals(&self, turn: TurnId) -> u64 {
         let journals = self.journals.range((turn, CallIndex(0))..=(turn, CallIndex(u16::MAX)));
-        let entries = journals.flat_map(|(_, (_, entries))| entries);
-        logs.map(|(_, log)| size(log)).chain(entries.map(size)).sum()
+        journals.flat_map(|(_, (_, entries))| entries).map(size).sum()
     }
 }
 
@@ -58,7 +61,7 @@ impl JournalHead {
 }
 
 /// The size of a record.
-fn size(record: &impl Record) -> u64 {
+pub(super) fn size(record: &impl Record) -> u64 {
     let mut stored = Vec::new();
     record.write(&mut stored).map_or(0, |()| stored.len() as u64)
 }

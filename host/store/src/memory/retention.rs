@@ -18,7 +18,7 @@ impl State {
     /// Adds an ended turn. Returns the size of its logs, which count from now on.
     pub(super) fn end(&mut self, row: EndedTurn) -> u64 {
         let logs = self.size_of_logs(row.turn);
-        let bytes = self.size(row.turn) + logs;
+        let bytes = self.size(row.turn) + logs + self.size_of_journals(row.turn);
         self.ended.insert(row.key(), (row, bytes));
         logs
     }

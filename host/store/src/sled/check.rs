@@ -18,11 +18,12 @@ use domain::{
 };
 
 use super::durable::Durable;
+use super::journals::{self, JournalHead};
 use super::keys::{self, read_count};
 use super::reader::Reader;
 use super::remains::{Remains, lost, tombstone};
 use super::set_aside::SetAside;
-use super::{SledStore, blobs, chain, feeds, journals};
+use super::{SledStore, blobs, chain, feeds};
 use crate::fault::fault;
 use crate::record::{self, Record, Unreadable};
 
@@ -201,7 +202,7 @@ impl Check<'_> {
             let (_, journal) = keys::stamped(value).ok_or("its commit position is missing")?;
             let (turn, call) = keys::call_of(key).ok_or("its key is damaged")?;
             points_to(reader, &keys::log(turn, 0))?;
-            let (_, length) = journals::read_head(journal).ok_or("it is damaged")?;
+            let JournalHead { length, .. } = JournalHead::read(journal).ok_or("it is damaged")?;
             let mut numbers = length.saturating_sub(last)..length;
             numbers.try_for_each(|number| points_to(reader, &journals::entry(turn, call, number)))
         })?;
@@ -209,8 +210,8 @@ impl Check<'_> {
             let (_, record) = keys::stamped(value).ok_or("its commit position is missing")?;
             let (head, number) = journals::head_of(key).zip(keys::tail_u32(key)).ok_or("its key is damaged")?;
             let head = reader.tree.get(head).map_err(|error| error.to_string())?.ok_or("its head is missing")?;
-            let head = keys::stamped(&head).and_then(|(_, head)| journals::read_head(head));
-            let (_, length) = head.ok_or("its head is damaged")?;
+            let head = keys::stamped(&head).and_then(|(_, head)| JournalHead::read(head));
+            let JournalHead { length, .. } = head.ok_or("its head is damaged")?;
             if number >= length {
                 return Err(format!("entry {number} is beyond its length {length}").into());
             }

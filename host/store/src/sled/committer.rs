@@ -263,6 +263,7 @@ impl<D: Disk> Committer<D> {
             }
         }
         let (mut changes, mut unreferred) = (HashMap::with_capacity(plan.checked.len()), Vec::new());
+        let mut late = 0;
         for (key, change) in plan.checked {
             if let Change::Log(turn, _) = &change
                 && self.is_removed(*turn)?
@@ -273,7 +274,7 @@ impl<D: Disk> Committer<D> {
                 Some(staged) => staged.clone(),
                 None => self.held(&key)?,
             };
-            let value = match change.check(held.as_deref())? {
+            let value = match change.check(held.as_deref(), &mut late)? {
                 Staged::Unchanged => continue,
                 Staged::Written(value) => Some(value),
                 Staged::Removed => None,

@@ -1,5 +1,5 @@
-//! The journals of durable calls: their keys, and reading them. A journal has a head, which says which run may append and
-//! how many entries there are.
+//! The journals of durable calls: their keys, and reading them. A journal has a head, which says which run may append, how
+//! many entries there are, and how much of them counts for the caller.
 
 use async_trait::async_trait;
 use dispatch::ports::{JournalPage, Journals, StoreFault};
@@ -29,14 +29,44 @@ pub(super) fn head_of(entry: &[u8]) -> Option<Vec<u8>> {
     Some([&[JOURNAL], call.as_slice()].concat())
 }
 
-/// The run and the length in the value of a head, without its stamp. Run 0 means that no run may append.
-pub(super) fn read_head(value: &[u8]) -> Option<(u32, u32)> {
-    let (run, length) = value.split_first_chunk::<4>()?;
-    Some((u32::from_be_bytes(*run), u32::from_be_bytes(length.try_into().ok()?)))
+/// The value of a head, without its stamp. The default is a journal without a head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct JournalHead {
+    /// The run that may append. Run 0 means that no run may append.
+    pub(super) run: u32,
+    pub(super) length: u32,
+    /// The size of the entries that were counted as they were appended. Heads of older hosts do not have it, because their
+    /// entries count when the turn ends.
+    pub(super) counted: u64,
 }
 
-pub(super) fn head_value(run: u32, length: u32) -> Vec<u8> {
-    [run.to_be_bytes(), length.to_be_bytes()].concat()
+impl JournalHead {
+    pub(super) fn read(value: &[u8]) -> Option<Self> {
+        let (run, rest) = value.split_first_chunk()?;
+        let (length, counted) = rest.split_first_chunk()?;
+        let counted = if counted.is_empty() { 0 } else { u64::from_be_bytes(counted.try_into().ok()?) };
+        Some(Self { run: u32::from_be_bytes(*run), length: u32::from_be_bytes(*length), counted })
+    }
+
+    pub(super) fn value(self) -> Vec<u8> {
+        let Self { run, length, counted } = self;
+        [run.to_be_bytes().as_slice(), &length.to_be_bytes(), &counted.to_be_bytes()].concat()
+    }
+}
+
+/// The size of a journal.
+#[derive(Clone, Copy, Default)]
+pub(super) struct JournalSize {
+    pub(super) stored: u64,
+    /// As in [`JournalHead`].
+    pub(super) counted: u64,
+}
+
+impl JournalSize {
+    /// The part that the end of the turn counts.
+    pub(super) fn uncounted(self) -> u64 {
+        self.stored.saturating_sub(self.counted)
+    }
 }
 
 impl Reader {
@@ -83,7 +113,7 @@ impl Reader {
     async fn journal_length(&self, turn: TurnId, call: CallIndex) -> Result<u32, StoreFault> {
         let head = self.stamped(&head(turn, call)).await?;
         let what = || damaged(format!("the journal of call {} of {turn}", call.0));
-        head.map_or(Ok(0), |head| Ok(read_head(&head).ok_or_else(what)?.1))
+        head.map_or(Ok(0), |head| Ok(JournalHead::read(&head).ok_or_else(what)?.length))
     }
 }
 
@@ -97,5 +127,21 @@ impl Journals for SledStore {
         max: JournalBounds,
     ) -> Result<JournalPage, StoreFault> {
         self.reads.run(move |reader| async move { reader.journal_page(turn, call, from, max).await }).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_of_an_older_host_has_counted_nothing() {
+        let head = JournalHead { run: 3, length: 7, counted: 900 };
+        assert_eq!(JournalHead::read(&head.value()), Some(head));
+        let older = [3_u32.to_be_bytes(), 7_u32.to_be_bytes()].concat();
+        assert_eq!(JournalHead::read(&older), Some(JournalHead { counted: 0, ..head }));
+        for damaged in [&older[..7], &head.value()[..15], &[0; 17]] {
+            assert_eq!(JournalHead::read(damaged), None);
+        }
     }
 }

@@ -18,11 +18,11 @@
 //! | `B` selection 0 digest(32) kind(1) suspension(16) | empty: the suspension has this end, and belongs to the selection |
 //! | `j` selection digest(32) | stamp, count(8), record of the audience: the number of open suspensions of the selection that have it |
 //! | `J` selection digest(32) suspension(16) | empty: the suspension is one of those that this entry under `j` counts |
-//! | `K` principal | stamp, bytes(8): the size of the records of the principal's turns |
+//! | `K` principal | stamp, bytes(8): the size of the records and journals of the principal's turns, and of the logs of ended ones |
 //! | `y` suspension or turn(16) number(4) webhook | stamp, record of the delivery; the number identifies the event |
 //! | `z` length(1) webhook time(8) suspension(16) number(4) | empty: the next attempt is at this time |
 //! | `L` turn(16) call(2) run(4) | stamp, number of written lines(8), record of the log of the run |
-//! | `N` turn(16) call(2) | stamp, run(4) length(4): the run that may append to the journal of the call (0: none), and the number of its entries |
+//! | `N` turn(16) call(2) | stamp, run(4) length(4) bytes(8): the run that may append to the journal of the call (0: none), the number of its entries, and the part of their size under `K`; no bytes: none of it |
 //! | `M` turn(16) call(2) number(4) | stamp, record of the entry of the journal |
 //! | `r` position(8) | record of the end of a standing approval |
 //! | `g` standing(16) | stamp, record of the standing approval when it was given |
@@ -224,8 +224,9 @@ pub(super) fn run_log(turn: TurnId, call: CallIndex, run: u32) -> Vec<u8> {
     join(&[&run_logs(turn, call), &run.to_be_bytes()])
 }
 
-/// The kinds of entries that belong to the calls of a turn, and go with it: the turn is in their keys.
-pub(super) const OF_CALLS: [u8; 3] = [RUN_LOG, JOURNAL, JOURNAL_ENTRY];
+/// The kinds of entries that belong to the calls of a turn, and go with it: the turn is in their keys. The heads of journals
+/// come last, so that a head that was read counts each entry that was read.
+pub(super) const OF_CALLS: [u8; 3] = [RUN_LOG, JOURNAL_ENTRY, JOURNAL];
 
 /// The prefix of the entries of this kind for a turn's calls.
 pub(super) fn of_calls(kind: u8, turn: TurnId) -> Vec<u8> {

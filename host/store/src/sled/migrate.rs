@@ -197,6 +197,9 @@ impl Migration<'_> {
                 let entry = self.reader.tree.get(key).map_err(fault(MIGRATE))?;
                 let counted = entry.as_deref().and_then(keys::stamped).and_then(|(_, rest)| read_count(rest));
                 bytes = counted.map_or(bytes, |(counted, _)| counted);
+            } else {
+                // A salvaged store has journals of open turns.
+                bytes = bytes.saturating_add(self.reader.sizes_of_calls(id)?.counted());
             }
             self.kept(&turn.caller, bytes);
         }

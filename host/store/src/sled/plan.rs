@@ -12,7 +12,7 @@ use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due, journal::ValueC
 use super::blobs::{self, Hold};
 use super::feeds;
 use super::inbox;
-use super::journals;
+use super::journals::{self, JournalHead, JournalSize};
 use super::keys::{self, Entry, STAMP, StandingUsage, read_count};
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -37,12 +37,12 @@ pub(super) struct Plan {
     pub(super) holds: Vec<Hold>,
     /// The turns to remove, each with the length that its log must have.
     pub(super) turns_to_remove: Vec<(TurnId, u32)>,
-    /// The size of the records of the turn, with the one of this commit. If the commit ends the turn, with the logs.
+    /// The size of the records of the turn, with the one of this commit. If the commit ends the turn, with logs and journals.
     bytes: u64,
-    /// The part of it that no earlier commit counted.
+    /// The bytes that no earlier commit counted for the principal of the turn: of a record, of entries of journals, and of logs.
     pub(super) added: u64,
-    /// The sizes of the logs of the turn's calls by their keys.
-    logs: BTreeMap<Vec<u8>, u64>,
+    /// The sizes of the turn that the commit ends.
+    earlier: Earlier,
 }
 
 /// The stored sizes of a turn before the commit that ends it.
@@ -51,7 +51,38 @@ pub(super) struct Earlier {
     /// The size of its records.
     pub(super) bytes: u64,
     /// The sizes of the logs of its calls by their keys.
-    pub(super) logs: BTreeMap<Vec<u8>, u64>,
+    logs: BTreeMap<Vec<u8>, u64>,
+    /// The sizes of the journals of its calls by the keys of their heads.
+    journals: BTreeMap<Vec<u8>, JournalSize>,
+}
+
+impl Earlier {
+    /// Adds an entry under one of [`keys::OF_CALLS`]. `size` is of a record in it.
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8], size: impl FnOnce(&[u8]) -> u64) {
+        // An entry that cannot be read does not count, and does not keep the turn from ending.
+        let size = || keys::record(key, value).map_or(0, size);
+        match key.first() {
+            Some(&keys::JOURNAL) => {
+                let head = keys::stamped(value).and_then(|(_, head)| JournalHead::read(head)).unwrap_or_default();
+                self.journals.entry(key.to_vec()).or_default().counted = head.counted;
+            }
+            Some(&keys::JOURNAL_ENTRY) => {
+                let Some(head) = journals::head_of(key) else { return };
+                let stored = &mut self.journals.entry(head).or_default().stored;
+                *stored = stored.saturating_add(size());
+            }
+            _ => drop(self.logs.insert(key.to_vec(), size())),
+        }
+    }
+
+    /// The part of the journals that was counted as it was appended.
+    pub(super) fn counted(&self) -> u64 {
+        sum(self.journals.values().map(|journal| journal.counted))
+    }
+}
+
+fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// The entry in the chain, and those in feeds.
@@ -78,10 +109,12 @@ pub(super) enum Change {
     Revoke(StandingId, Timestamp, String),
     /// Adds to a count, which is in front of the record. A count of zero has no entry.
     Count(i64, Vec<u8>),
-    /// Names the run that may append to a journal.
-    Run(u32),
-    /// Counts an entry of this number, which this run appends to a journal.
-    Append { run: u32, number: u32 },
+    /// Names the run that may append to a journal, of which the plan knows this size.
+    Run { run: u32, known: u64 },
+    /// Counts an entry of this number and size, which this run appends to a journal.
+    Append { run: u32, number: u32, size: u64 },
+    /// Writes the row of an ended turn, which begins with this size of the turn.
+    Ended(u64, Vec<u8>),
     /// Writes the log of a run of this turn, behind the number of its lines. A log with as many lines stays.
     Log(TurnId, Vec<u8>),
 }
@@ -101,13 +134,15 @@ pub(super) enum Staged {
 }
 
 impl Change {
-    /// The effect on an entry that has this value.
-    pub(super) fn check(self, held: Option<&[u8]>) -> Result<Staged, AppendError> {
+    /// The effect on an entry that has this value. `late` is the size of the entries that were appended to journals of the
+    /// turn after the plan of its end was made.
+    pub(super) fn check(self, held: Option<&[u8]>, late: &mut u64) -> Result<Staged, AppendError> {
         let usage = || {
             held.map(|held| StandingUsage::from_bytes(held).ok_or_else(|| damaged("a standing approval"))).transpose()
         };
         let journal = |held: Option<&[u8]>| {
-            held.map(|held| journals::read_head(held).ok_or_else(|| damaged("a journal"))).transpose()
+            let head = held.map(|held| JournalHead::read(held).ok_or_else(|| damaged("a journal"))).transpose();
+            head.map(Option::unwrap_or_default)
         };
         match self {
             Self::Put(value) => Ok(Staged::Written(value)),
@@ -144,16 +179,24 @@ impl Change {
                 let value = || [count.to_be_bytes().as_slice(), &record].concat();
                 Ok(if count == 0 { Staged::Removed } else { Staged::Written(value()) })
             }
-            Self::Run(run) => {
-                let length = journal(held)?.map_or(0, |(_, length)| length);
-                Ok(Staged::Written(journals::head_value(run, length)))
+            Self::Run { run, known } => {
+                let head = journal(held)?;
+                *late = late.saturating_add(head.counted.saturating_sub(known));
+                Ok(Staged::Written(JournalHead { run, ..head }.value()))
             }
-            Self::Append { run, number } => match journal(held)? {
-                Some(of) if of == (run, number) && run != 0 => {
-                    Ok(Staged::Written(journals::head_value(run, number.saturating_add(1))))
+            Self::Append { run, number, size } => {
+                let head = journal(held)?;
+                if run == 0 || (head.run, head.length) != (run, number) {
+                    return Err(AppendError::Superseded);
                 }
-                _ => Err(AppendError::Superseded),
-            },
+                let counted = head.counted.saturating_add(size);
+                Ok(Staged::Written(JournalHead { run, length: number.saturating_add(1), counted }.value()))
+            }
+            Self::Ended(bytes, mut row) => {
+                let bytes = bytes.saturating_add(*late).to_be_bytes();
+                row.iter_mut().zip(bytes).for_each(|(old, new)| *old = new);
+                Ok(Staged::Written(row))
+            }
             Self::Log(_, value) => {
                 let written = |log: &[u8]| read_count(log).map(|(written, _)| written);
                 let is_longer = held.is_none_or(|held| written(held) < written(&value));
@@ -168,9 +211,11 @@ impl Plan {
     pub(super) fn size(&self) -> usize {
         let entries = self.stamped.iter().chain(&self.plain).map(|(key, value)| key.len() + value.len());
         let checked = self.checked.iter().map(|(key, change)| match change {
-            Change::Put(value) | Change::Claim(_, value) | Change::Log(_, value) => key.len() + value.len(),
+            Change::Put(value) | Change::Claim(_, value) | Change::Log(_, value) | Change::Ended(_, value) => {
+                key.len() + value.len()
+            }
             Change::Count(_, record) => key.len() + keys::COUNT + record.len(),
-            Change::Run(_) | Change::Append { .. } | Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => {
+            Change::Run { .. } | Change::Append { .. } | Change::Remove(_) | Change::Use(_) | Change::Revoke(..) => {
                 key.len()
             }
         });
@@ -204,18 +249,23 @@ fn damaged(what: &str) -> StoreFault {
 impl Plan {
     /// The writes of a commit. `earlier` is of the turn that the commit ends.
     pub(super) fn of(commit: &Commit, earlier: Earlier) -> Result<Self, StoreFault> {
-        let mut plan = Self { bytes: earlier.bytes, logs: earlier.logs, ..Self::default() };
+        let mut plan = Self { bytes: earlier.bytes, earlier, ..Self::default() };
         if let Some(facts) = &commit.facts {
             plan.facts = Some(plan.facts(facts)?);
         }
-        let (logs, others): (Vec<_>, Vec<_>) =
+        let (logs, mut others): (Vec<_>, Vec<_>) =
             commit.rows.iter().partition(|change| matches!(change, RowChange::RunLog(_)));
         for change in logs {
             plan.row(change)?;
         }
-        if others.iter().any(|change| matches!(change, RowChange::Ended(..))) {
-            let logs = plan.logs.values().copied().fold(0, u64::saturating_add);
-            (plan.bytes, plan.added) = (plan.bytes.saturating_add(logs), plan.added.saturating_add(logs));
+        let ends = |change: &&RowChange| matches!(change, RowChange::Ended(..));
+        if others.iter().any(ends) {
+            // After the changes of journals, because the committing thread adds their late entries to it.
+            others.sort_by_key(ends);
+            let journals = plan.earlier.journals.values().map(|journal| journal.uncounted());
+            let added = sum(plan.earlier.logs.values().copied().chain(journals));
+            plan.added = plan.added.saturating_add(added);
+            plan.bytes = plan.bytes.saturating_add(added).saturating_add(plan.earlier.counted());
         }
         for change in others {
             plan.row(change)?;
@@ -303,7 +353,7 @@ impl Plan {
                     facts.feeds.extend(feeds::entries(&TurnEnding::of(row, *end)));
                 }
                 let value = self.ended(row, self.bytes)?;
-                self.checked.push((keys::ended(row.key()), Change::Put(value)));
+                self.checked.push((keys::ended(row.key()), Change::Ended(self.bytes, value)));
             }
             RowChange::Suspension(row) => self.suspension(row)?,
             RowChange::Audience(change) => self.audience(change)?,
@@ -319,16 +369,21 @@ impl Plan {
                 let value = self.counted(log.written, |out| log.write(out))?;
                 let key = keys::run_log(log.turn, log.call, log.run);
                 let size = read_count(&value).map_or(0, |(_, record)| self.size_of(record));
-                self.logs.insert(key.clone(), size);
+                self.earlier.logs.insert(key.clone(), size);
                 self.checked.push((key, Change::Log(log.turn, value)));
             }
             RowChange::JournalRun { turn, call, run } => {
-                self.checked.push((journals::head(*turn, *call), Change::Run(run.unwrap_or_default())));
+                let key = journals::head(*turn, *call);
+                let known = self.earlier.journals.get(&key).map_or(0, |journal| journal.counted);
+                self.checked.push((key, Change::Run { run: run.unwrap_or_default(), known }));
             }
             RowChange::JournalEntry(JournalRow { turn, call, run, entry }) => {
                 let value = self.value(STAMP, |out| entry.write(out))?;
+                let size = self.size_of(&value[STAMP..]);
+                self.added = self.added.saturating_add(size);
                 self.stamped.push((journals::entry(*turn, *call, entry.number), value));
-                self.checked.push((journals::head(*turn, *call), Change::Append { run: *run, number: entry.number }));
+                let append = Change::Append { run: *run, number: entry.number, size };
+                self.checked.push((journals::head(*turn, *call), append));
             }
             RowChange::Value(change) => self.values.push(change.clone()),
             RowChange::Standing(row) => {

@@ -1,27 +1,26 @@
 //! Reading the logs and the journals of calls.
 
-use std::collections::BTreeMap;
-
 use dispatch::ports::{RunLog, StoreFault};
 use domain::{CallIndex, TurnId};
 
 use super::keys::{self, read_count};
+use super::plan::Earlier;
 use super::reader::{Reader, damaged};
 use crate::fault::fault;
 use crate::record::Record;
 
 impl Reader {
-    /// The sizes of the logs and the journals of a turn's calls by their keys.
-    pub(super) fn log_sizes(&self, turn: TurnId) -> Result<BTreeMap<Vec<u8>, u64>, StoreFault> {
-        let mut sizes = BTreeMap::new();
-        let kinds = [keys::RUN_LOG, keys::JOURNAL_ENTRY];
-        for entry in kinds.iter().flat_map(|kind| self.tree.scan_prefix(keys::of_calls(*kind, turn))) {
+    /// The sizes of the logs and the journals of a turn's calls.
+    pub(super) fn sizes_of_calls(&self, turn: TurnId) -> Result<Earlier, StoreFault> {
+        let mut earlier = Earlier::default();
+        for entry in keys::OF_CALLS.iter().flat_map(|kind| self.tree.scan_prefix(keys::of_calls(*kind, turn))) {
             let (key, value) = entry.map_err(fault("read the log of a call"))?;
-            // A log that cannot be read does not count, and does not keep the turn from ending.
-            let size = keys::record(&key, &value).map(|record| self.blobs.size(record));
-            sizes.insert(key.to_vec(), size.filter(|size| *size < usize::MAX).unwrap_or_default() as u64);
+            earlier.add(&key, &value, |record| match self.blobs.size(record) {
+                usize::MAX => 0,
+                size => size as u64,
+            });
         }
-        Ok(sizes)
+        Ok(earlier)
     }
 
     /// Leaves out logs that are damaged.

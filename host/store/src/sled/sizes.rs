@@ -92,10 +92,11 @@ impl Reader {
             RowChange::Ended(ended, _) => Some(ended.turn),
             _ => None,
         });
-        let earlier = match ended {
-            Some(turn) => Earlier { bytes: self.size(turn).await?, logs: self.log_sizes(turn)? },
-            None => Earlier::default(),
-        };
+        let mut earlier = Earlier::default();
+        if let Some(turn) = ended {
+            earlier = self.sizes_of_calls(turn)?;
+            earlier.bytes = self.size(turn).await?;
+        }
         Ok((earlier, self.pending_before(rows).await?))
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use dispatch::ports::{AppendError, Commit, JournalRow, RowChange};
 use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
-use domain::{CallIndex, Digest, Span};
+use domain::{CallIndex, Digest, Span, event::TurnEnd};
 
-use crate::given::{Subject, commit, time, turn};
-use crate::removing::{removal, to_remove, turn_that_ended};
+use crate::given::{Subject, commit, principal, time, turn};
+use crate::removing::{ended, removal, to_remove, turn_that_ended};
 use crate::store::{KeyValue, MemoryStore, StoreSettings, open};
 
 pub(crate) const CALL: CallIndex = CallIndex(0);
@@ -52,6 +52,23 @@ pub(crate) async fn a_journal_is_what_was_appended_to_it(store: Subject) {
     assert_eq!(store.journal(turn(1), CallIndex(1)).await.unwrap(), []);
     assert_eq!(store.journal(turn(2), CALL).await.unwrap(), []);
     assert_eq!(store.head().await.unwrap(), head, "journals are not in the audit");
+}
+
+pub(crate) async fn a_journal_counts_as_it_is_written(store: Subject) {
+    let counted = || RowChange::Kept(principal("ann"));
+    let kept = async || store.kept_bytes(&principal("ann")).await.unwrap();
+    store.append(&commit(1, 0, 1).with([names(1, Some(1)), counted()])).await.unwrap();
+    let before = kept().await;
+    append(&store, [row(1, 1, entry(0)), row(1, 1, entry(1)), counted()]).await.unwrap();
+    append(&store, [row(1, 1, entry(2)), counted()]).await.unwrap();
+    let journal = kept().await - before;
+    assert!((200 << 10..202 << 10).contains(&journal), "{journal} bytes while the turn is open");
+    let end = [names(1, None), RowChange::Ended(ended(1, 10), TurnEnd::Settled), counted()];
+    store.append(&commit(1, 1, 1).with(end)).await.unwrap();
+    let turn = to_remove(&store, 1).await;
+    assert_eq!(kept().await, turn.bytes, "the end counts no entry again");
+    store.append(&removal([turn])).await.unwrap();
+    assert_eq!(kept().await, 0);
 }
 
 pub(crate) async fn a_journal_is_read_in_pages(store: Subject) {

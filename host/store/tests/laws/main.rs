@@ -104,6 +104,7 @@ laws! {
         logs_count_from_the_end_of_their_turn;
     journals:
         a_journal_is_what_was_appended_to_it
+        a_journal_counts_as_it_is_written
         a_journal_is_read_in_pages
         only_the_named_run_appends
         an_entry_has_the_next_number

@@ -247,7 +247,8 @@ async fn a_journal_that_is_not_whole_is_found() {
         assert!(db.remove(journal_key(1, Some(1))).unwrap().is_some());
         assert!(db.remove(journal_key(2, None)).unwrap().is_some());
         let head = db.get(journal_key(3, None)).unwrap().unwrap();
-        db.insert(journal_key(3, None), [&head[..head.len() - 1], &[3]].concat()).unwrap();
+        // Its length is behind a stamp and the run.
+        db.insert(journal_key(3, None), [&head[..12], &3_u32.to_be_bytes(), &head[16..]].concat()).unwrap();
         let entry = db.get(journal_key(4, Some(1))).unwrap().unwrap();
         db.insert(journal_key(4, Some(3)), entry).unwrap();
     });

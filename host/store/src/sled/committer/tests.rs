@@ -3,9 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use dispatch::ports::{Commit, Denial, RowChange};
-use domain::{ConversationId, Event, PrincipalId, Timestamp};
+use dispatch::ports::{Commit, Denial, EndedTurn, JournalRow, RowChange};
+use domain::journal::{Entry, Record};
+use domain::{CallIndex, ConversationId, Digest, Event, PrincipalId, Timestamp, event::TurnEnd};
 
+use super::super::journals;
+use super::super::keys::{read_count, stamped};
 use super::super::plan::Earlier;
 use super::super::tree::Tree;
 use super::*;
@@ -92,8 +95,12 @@ fn rig(fails: Option<&'static str>) -> Rig {
 type Answer = oneshot::Receiver<Result<Position, AppendError>>;
 
 fn work(commit: &Commit) -> (Work, Answer) {
+    work_after(commit, Earlier::default())
+}
+
+fn work_after(commit: &Commit, earlier: Earlier) -> (Work, Answer) {
     let (reply, answer) = oneshot::channel();
-    (Work::Commit(Box::new(Plan::of(commit, Earlier::default()).unwrap()), reply), answer)
+    (Work::Commit(Box::new(Plan::of(commit, earlier).unwrap()), reply), answer)
 }
 
 fn conversation() -> ConversationId {
@@ -278,4 +285,80 @@ fn a_removal_sees_the_commits_of_its_batch() {
     let (last, removed) = forget(11);
     committer.work([last].into_iter());
     assert_eq!((removed.blocking_recv().unwrap().unwrap(), held()), (Position(3), None));
+}
+
+const CALL: CallIndex = CallIndex(0);
+
+fn ann() -> PrincipalId {
+    PrincipalId::new("ann").unwrap()
+}
+
+fn names(run: Option<u32>) -> RowChange {
+    RowChange::JournalRun { turn: TurnId::from_bits(1), call: CALL, run }
+}
+
+/// Begins a turn whose call runs.
+fn begins() -> Work {
+    work(&fact(1, 0).with([names(Some(1)), RowChange::Kept(ann())])).0
+}
+
+fn entry_of_the_call() -> RowChange {
+    let (digest, at, record) = (Digest::of("get"), Timestamp::from_millis(1), Record::Result("x".repeat(900).into()));
+    let entry = Entry { number: 0, step: 0, run: Some(1), function: None, digest, at, salt: None, record };
+    RowChange::JournalEntry(JournalRow { turn: TurnId::from_bits(1), call: CALL, run: 1, entry })
+}
+
+/// The row of the turn when it has ended.
+fn ended() -> EndedTurn {
+    let (turn, at) = (TurnId::from_bits(1), Timestamp::from_millis(9));
+    EndedTurn { turn, conversation: conversation(), caller: ann(), tools: Vec::new(), at }
+}
+
+/// Ends the turn.
+fn ends() -> Commit {
+    fact(1, 1).with([RowChange::Ended(ended(), TurnEnd::Settled), names(None), RowChange::Kept(ann())])
+}
+
+/// The number at the beginning of this entry.
+fn number(tree: &Tree, key: Vec<u8>) -> u64 {
+    let value = tree.get(key).unwrap().unwrap();
+    read_count(stamped(&value).unwrap().1).unwrap().0
+}
+
+#[test]
+fn entry_that_is_queued_before_the_end_counts_in_both_sizes() {
+    let Rig { mut committer, tree, .. } = rig(None);
+    committer.work([begins()].into_iter());
+    let before = number(&tree, keys::kept(&ann()));
+    // The end is planned before the entry is in the tree.
+    let (end, answer) = work(&ends());
+    let append = work(&Commit::rows(vec![entry_of_the_call(), RowChange::Kept(ann())])).0;
+    committer.work([append, end].into_iter());
+    answer.blocking_recv().unwrap().unwrap();
+    let size = number(&tree, keys::ended(ended().key()));
+    assert!(size > 900, "{size}");
+    assert_eq!(number(&tree, keys::kept(&ann())) - before, size, "a removal subtracts what was counted");
+}
+
+#[test]
+fn entry_of_an_older_host_counts_at_the_end_of_its_turn() {
+    let Rig { mut committer, tree, .. } = rig(None);
+    committer.work([begins(), work(&Commit::rows(vec![entry_of_the_call()])).0].into_iter());
+    let head = journals::head(TurnId::from_bits(1), CALL);
+    let value = tree.get(&head).unwrap().unwrap();
+    tree.insert(&head, &value[..keys::STAMP + 8]).unwrap();
+    let before = number(&tree, keys::kept(&ann()));
+    let mut earlier = Earlier::default();
+    for kind in keys::OF_CALLS {
+        for row in tree.scan_prefix(keys::of_calls(kind, TurnId::from_bits(1))) {
+            let (key, value) = row.unwrap();
+            earlier.add(&key, &value, |record| record.len() as u64);
+        }
+    }
+    let (end, answer) = work_after(&ends(), earlier);
+    committer.work([end].into_iter());
+    answer.blocking_recv().unwrap().unwrap();
+    let size = number(&tree, keys::ended(ended().key()));
+    assert!(size > 900, "{size}");
+    assert_eq!(number(&tree, keys::kept(&ann())) - before, size);
 }

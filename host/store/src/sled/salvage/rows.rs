@@ -10,7 +10,11 @@ use domain::{Event, StandingId, Timestamp, Turn, TurnId, effect::Due, journal::E
 use super::super::plan::{Change, Earlier, Plan};
 use super::super::remains::Remains;
 use super::super::tree::{Tree, attempt};
-use super::super::{VALUES, blobs, journals, keys};
+use super::super::{
+    VALUES, blobs,
+    journals::{self, JournalHead},
+    keys,
+};
 use super::{SALVAGE, Salvage, scan};
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -86,7 +90,7 @@ impl Salvage {
             keys::RUN_LOG => |row| RunLog::read(row).is_ok(),
             keys::JOURNAL_ENTRY => |row| Entry::read(row).is_ok(),
             keys::JOURNAL => {
-                return Ok(keys::stamped(value).is_some_and(|(_, journal)| journals::read_head(journal).is_some()));
+                return Ok(keys::stamped(value).is_some_and(|(_, journal)| JournalHead::read(journal).is_some()));
             }
             keys::STANDING => |row| StandingRow::read(row).is_ok(),
             keys::ENDED => |row| EndedTurn::read(row).is_ok(),
@@ -181,7 +185,8 @@ impl Salvage {
         }
         let stamp = self.found.head.position.0.to_be_bytes();
         for (head, length) in lost_heads {
-            self.out.put(head, [stamp.as_slice(), &journals::head_value(0, length)].concat())?;
+            let value = JournalHead { length, ..JournalHead::default() }.value();
+            self.out.put(head, [stamp.as_slice(), &value].concat())?;
         }
         Ok(())
     }
@@ -205,27 +210,25 @@ impl Salvage {
             self.out.put(key, value)?;
         }
         for (key, change) in plan.checked {
-            if let Change::Put(value) | Change::Claim(_, value) = change {
+            if let Change::Put(value) | Change::Claim(_, value) | Change::Ended(_, value) = change {
                 self.out.put(key, [stamp.as_slice(), &value].concat())?;
             }
         }
         Ok(())
     }
 
-    /// The sizes of a turn's records and of the logs of its calls.
+    /// The sizes of a turn's records, and of the logs and the journals of its calls.
     fn earlier(&self, turn: TurnId) -> Result<Earlier, StoreFault> {
         let mut earlier = Earlier::default();
-        let logs =
-            [keys::RUN_LOG, keys::JOURNAL_ENTRY].map(|kind| self.out.tree.scan_prefix(keys::of_calls(kind, turn)));
-        let logs = logs.into_iter().flatten();
-        for entry in self.out.tree.scan_prefix(keys::log_of(turn)).chain(logs) {
+        let of_calls = keys::OF_CALLS.map(|kind| self.out.tree.scan_prefix(keys::of_calls(kind, turn)));
+        for entry in self.out.tree.scan_prefix(keys::log_of(turn)).chain(of_calls.into_iter().flatten()) {
             let (key, value) = entry.map_err(fault(SALVAGE))?;
             let record = keys::record(&key, &value).map(|record| self.whole(record)).transpose()?.flatten();
             let size = record.map_or(0, |record| record.len() as u64);
-            if key.first() != Some(&keys::LOG) {
-                earlier.logs.insert(key.to_vec(), size);
-            } else {
+            if key.first() == Some(&keys::LOG) {
                 earlier.bytes += size;
+            } else {
+                earlier.add(&key, &value, |_| size);
             }
         }
         Ok(earlier)

@@ -1,0 +1,20 @@
+;; attack = 'Reads a key endlessly, and each result is an entry of the journal.'
+;; expect = 'failed(limit_exceeded)'
+;; says = 'journal_entries'
+;; options = '{"durable":true}'
+;; plugin.grants.keyvalue = true
+;; at_once = 4
+;; proven_by = ['host/capabilities/src/journal/tests.rs::journal_has_at_most_so_many_entries_and_bytes']
+
+(import "wasi:keyvalue/store@0.2.0-draft2" "open" (func $open (param i32 i32 i32)))
+(import "wasi:keyvalue/store@0.2.0-draft2" "[method]bucket.get" (func $get (param i32 i32 i32 i32)))
+(data (i32.const 4096) "default")
+
+(func $run (param i32 i32) (result i32)
+  (local $bucket i32)
+  (call $open (i32.const 4096) (i32.const 7) (i32.const 32))
+  (local.set $bucket (i32.load (i32.const 36)))
+  (loop $again
+    (call $get (local.get $bucket) (i32.const 4096) (i32.const 7) (i32.const 200))
+    (br $again))
+  (unreachable))
