@@ -23,6 +23,8 @@ struct Seen {
     done: Vec<(String, String)>,
     /// The next requests are not carried out. Each gets the answer with this status and this `retry-after`.
     refusals: VecDeque<(u16, &'static str)>,
+    /// The bodies that are refused, in the order in which their limits are lifted.
+    limited: VecDeque<String>,
 }
 
 pub struct Server {
@@ -51,9 +53,29 @@ impl Server {
         self.seen.lock().expect("no thread panicked").requests.clone()
     }
 
+    /// The keys that were carried out, each with its answer, in order.
+    pub fn carried_out(&self) -> Vec<(String, String)> {
+        self.seen.lock().expect("no thread panicked").done.clone()
+    }
+
     /// Refuses the next requests, each with this status and this `retry-after`.
     pub fn refuse(&self, refusals: impl IntoIterator<Item = (u16, &'static str)>) {
         self.seen.lock().expect("no thread panicked").refusals.extend(refusals);
+    }
+
+    /// Refuses each request with one of these bodies, until its limit is lifted as often as it is named.
+    pub fn limit(&self, bodies: impl IntoIterator<Item = String>) {
+        self.seen.lock().expect("no thread panicked").limited.extend(bodies);
+    }
+
+    /// Lifts the first limit.
+    pub fn lift(&self) {
+        self.seen.lock().expect("no thread panicked").limited.pop_front();
+    }
+
+    /// Forgets everything, like a new server.
+    pub fn reset(&self) {
+        *self.seen.lock().expect("no thread panicked") = Seen::default();
     }
 
     /// Closes the connection of this number at once. The first one has the number 0.
@@ -94,7 +116,8 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
     let [key, authorization] = ["idempotency-key", "authorization"].map(|name| header(name).unwrap_or_default());
     let (head, text) = {
         let mut seen = seen.lock().expect("no thread panicked");
-        let refusal = seen.refusals.pop_front();
+        let limit = seen.limited.contains(&body).then_some((429, "7"));
+        let refusal = seen.refusals.pop_front().or(limit);
         let text = match (method.as_str(), path.as_str()) {
             _ if refusal.is_some() => "later".to_owned(),
             ("GET", "/large") => "x".repeat(64 << 10),
