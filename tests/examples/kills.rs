@@ -10,6 +10,7 @@ mod buckets;
 mod model;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Result;
 use toolgate_tests::arguments::{Arguments, exit_code};
@@ -50,14 +51,17 @@ fn of_the_host(rounds: u32, seed: u64) {
     );
 }
 
-fn of_programs(kills: u32, seed: u64) {
-    println!("kills: {kills} in random programs, first seed {seed}");
-    let tally = model::run(model::Plan { kills, seed });
+fn of_programs(programs: u32, seed: u64) {
+    println!("kills: {programs} random programs, first seed {seed}");
+    let begin = Instant::now();
+    let tally = model::run(model::Plan { programs, seed });
     println!("{tally:#?}");
+    let per_second = |count: usize| count as f64 / begin.elapsed().as_secs_f64();
+    println!("{:.1} runs and {:.1} kills per second", per_second(tally.runs), per_second(tally.kills));
     println!(
-        "kills: {} in {} random programs, first seed {seed}: results, steps, journals, data and effects are those of the \
-         runs without a kill",
-        tally.kills, tally.programs
+        "kills: {} in {programs} random programs, first seed {seed}: results, steps, journals, data and effects are those \
+         of the runs without a kill",
+        tally.kills
     );
 }
 

@@ -39,7 +39,7 @@ impl Server {
         let of_thread = seen.clone();
         std::thread::spawn(move || {
             while let Ok((mut stream, _)) = listener.accept() {
-                answer(&mut stream, &of_thread);
+                let _ = answer(&mut stream, &of_thread);
             }
         });
         Self { address, seen }
@@ -84,20 +84,17 @@ impl Server {
     }
 }
 
-fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
+/// Answers a request. `None`: the client was killed before it had sent all of it, or the test closes the connection.
+fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> Option<()> {
     {
         let mut seen = seen.lock().expect("no thread panicked");
         let number = seen.connections;
         seen.connections += 1;
         if seen.closes == Some(number) {
-            return;
+            return None;
         }
     }
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8(head).expect("UTF-8");
+    let head = until(stream, b"\r\n\r\n")?;
     let header = |name: &str| {
         let lines = head.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
@@ -107,10 +104,10 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
     let body = match header("content-length") {
         Some(length) => {
             let mut body = vec![0; length.parse().expect("a length")];
-            stream.read_exact(&mut body).expect("a body");
+            stream.read_exact(&mut body).ok()?;
             String::from_utf8(body).expect("UTF-8")
         }
-        None if header("transfer-encoding").is_some() => chunks(stream),
+        None if header("transfer-encoding").is_some() => chunks(stream)?,
         None => String::new(),
     };
     let [key, authorization] = ["idempotency-key", "authorization"].map(|name| header(name).unwrap_or_default());
@@ -140,24 +137,30 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
     };
     let reply = format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len());
     // A client that was killed does not read it.
-    let _ = stream.write_all(reply.as_bytes());
-    let _ = stream.shutdown(Shutdown::Write);
-    let _ = std::io::copy(stream, &mut std::io::sink());
+    stream.write_all(reply.as_bytes()).ok()?;
+    stream.shutdown(Shutdown::Write).ok()?;
+    std::io::copy(stream, &mut std::io::sink()).ok().map(drop)
+}
+
+/// The text that ends with these bytes.
+fn until(stream: &mut TcpStream, end: &[u8]) -> Option<String> {
+    let (mut text, mut byte) = (Vec::new(), [0]);
+    while !text.ends_with(end) {
+        stream.read_exact(&mut byte).ok()?;
+        text.push(byte[0]);
+    }
+    Some(String::from_utf8(text).expect("UTF-8"))
 }
 
 /// A body in chunks.
-fn chunks(stream: &mut TcpStream) -> String {
+fn chunks(stream: &mut TcpStream) -> Option<String> {
     let mut body = Vec::new();
     loop {
-        let (mut line, mut byte) = (Vec::new(), [0]);
-        while !line.ends_with(b"\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
-            line.push(byte[0]);
-        }
-        let size = usize::from_str_radix(std::str::from_utf8(&line).expect("UTF-8").trim(), 16).expect("a size");
+        let size = usize::from_str_radix(until(stream, b"\r\n")?.trim(), 16).expect("a size");
         let mut chunk = vec![0; size + 2];
-        stream.read_exact(&mut chunk).expect("a chunk");
+        stream.read_exact(&mut chunk).ok()?;
         if size == 0 {
-            return String::from_utf8(body).expect("UTF-8");
+            return Some(String::from_utf8(body).expect("UTF-8"));
         }
         body.extend_from_slice(&chunk[..size]);
     }

@@ -41,7 +41,7 @@ pub struct MortalStore {
     /// The number of commits that are left, and how the last one ends.
     fate: Mutex<Option<(usize, Death)>>,
     died: Notify,
-    /// The number of commits that were passed on.
+    /// The number of commits of turns and of journals that came to the disk.
     commits: AtomicUsize,
     /// The commit that is on its way.
     late: Mutex<Option<Commit>>,
@@ -128,10 +128,11 @@ impl MortalStore {
         self.late.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 
-    /// Passes a commit on.
+    /// Passes a commit on, and counts it.
     async fn pass_on(&self, commit: &Commit) -> Result<Position, AppendError> {
+        let position = self.inner.append(commit).await?;
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.inner.append(commit).await
+        Ok(position)
     }
 
     /// Holds the next commit that is not held by an earlier gate, until this one has a permit.

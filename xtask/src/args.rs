@@ -35,12 +35,11 @@ Usage: cargo xtask TASK
                            kill the built host N times (2000) under load, with retention on, reloaded plugins and full
                            disks, and check after each time that nothing is lost and nothing ran twice
   kills --programs N [--seed S]
-                           kill a simulated host N times while it runs random programs of a durable call, and compare
-                           results, journals, data and effects with those of runs without a kill
+                           run N random programs of a durable call on a simulated host, kill it at each commit, and
+                           compare results, journals, data and effects with those of runs without a kill
   kills --guests N [--seed S]
                            kill the built host N times while plugins of each language are in durable calls; `test`
                            installs the toolchains";
-
 /// The number of contents that `power-loss` opens.
 const POWER_LOSSES: u32 = 20_000;
 

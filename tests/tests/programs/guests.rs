@@ -104,13 +104,13 @@ impl Guests {
         world
     }
 
-    /// The stored values by key.
-    pub(crate) fn values(&self) -> Vec<(String, String)> {
+    /// The stored values, each with its key.
+    pub(crate) fn values(&self) -> Vec<String> {
         let values = self.current.values();
         let keys = values.list(self.plugin.as_str(), BUCKET, b"", None, 1_000).expect("a listing").keys;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let value = |key: &[u8]| values.get(self.plugin.as_str(), BUCKET, key).expect("a read").expect("a value");
-        keys.iter().map(|key| (text(key), text(&value(key)))).collect()
+        let shown = |key: &Vec<u8>| format!("{} = {}", key.escape_ascii(), value(key).escape_ascii());
+        keys.iter().map(shown).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Random programs of a durable call in the real loop, with the real journal, sandbox and store in memory. Each program
-//! runs once without a kill, and once with kills at commits of its turn and of its journal. The result, the steps, the
-//! journal, the stored values and the effects that the server saw are equal.
+//! runs without a kill, then with a kill at one of its commits, for each commit, and then with one kill after another. The
+//! result, the steps, the journal, the stored values and the effects that the server saw are always the same.
 
 pub(crate) mod guests;
 pub(crate) mod life;
@@ -12,20 +12,24 @@ use toolgate_tests::host::say;
 use toolgate_tests::random::Random;
 
 use guests::Guests;
-use life::{Carried, Done, End};
+use life::{Carried, Done, Kill};
 use program::{ONCE, Program};
 
-/// Lives that end with a kill before the one that may come to the end.
-const MAX_KILLS: u32 = 40;
+const DEATHS: [Death; 3] = [Death::Before, Death::After, Death::Late];
 
-/// The kills between two lines of progress.
-const PROGRESS: u32 = 1_000;
+/// The kills of a run with one kill after another.
+const MAX_KILLS: usize = 40;
 
-/// The kills to carry out.
+/// The commits between two of them, and one more.
+const MAX_COMMITS: usize = 4;
+
+/// The programs between two lines of progress.
+const PROGRESS: u32 = 100;
+
+/// The programs to run.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// Programs are run until there were this many kills.
-    pub(crate) kills: u32,
+    pub(crate) programs: u32,
     /// The seed of the first program. The next program has the next one.
     pub(crate) seed: u64,
 }
@@ -34,35 +38,32 @@ pub(crate) struct Plan {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) programs: u32,
-    pub(crate) kills: u32,
-    /// Commits of the runs without a kill.
+    /// Runs from the first commit to the end of the call.
+    pub(crate) runs: usize,
+    pub(crate) kills: usize,
+    /// Commits, nested turns, steps, entries and effects of the runs without a kill.
     pub(crate) commits: usize,
-    /// Steps, entries and effects of all programs.
+    pub(crate) nested: usize,
     pub(crate) steps: usize,
     pub(crate) entries: usize,
     pub(crate) effects: usize,
     /// Commits of superseded runs that came late and were refused.
-    pub(crate) refused: u32,
+    pub(crate) refused: usize,
     /// Calls that ended in doubt because a kill left a request that may not be sent again.
-    pub(crate) in_doubt: u32,
+    pub(crate) in_doubt: usize,
 }
 
-/// Carries them out.
+/// Runs them.
 ///
 /// # Panics
 /// When a kill changes something.
 pub(crate) fn run(plan: Plan) -> Tally {
     let (guests, mut tally) = (Guests::new(), Tally::default());
-    for seed in (0..).map(|n| plan.seed.wrapping_add(n)) {
-        if tally.kills >= plan.kills {
-            break;
-        }
-        let before = tally.kills / PROGRESS;
-        let named = Named(seed);
-        compare(seed, &guests, &mut tally);
-        drop(named);
-        if tally.kills / PROGRESS > before {
-            say(&format!("{} kills, {} programs, next seed {}", tally.kills, tally.programs, seed.wrapping_add(1)));
+    for number in 0..plan.programs {
+        let named = Named(plan.seed.wrapping_add(number.into()));
+        compare(named.0, &guests, &mut tally);
+        if tally.programs.is_multiple_of(PROGRESS) {
+            say(&format!("{} programs, {} kills, seed {}", tally.programs, tally.kills, named.0));
         }
     }
     tally
@@ -81,50 +82,76 @@ impl Drop for Named {
 
 fn compare(seed: u64, guests: &Guests, tally: &mut Tally) {
     let program = Program::new(seed, &guests.server);
-    let mut carried = Carried::new(guests, &program, seed);
-    let End::Settled(turn, commits) = carried.live(None) else { panic!("nothing kills the first host") };
-    let expected = carried.done(&turn);
-    drop(carried);
-
-    let (mut carried, mut random) = (Carried::new(guests, &program, seed), Random::new(!seed));
-    let mut kills = 0;
-    let turn = loop {
-        let death = *random.pick(&[Death::Before, Death::After, Death::Late]);
-        let kill = (kills < MAX_KILLS).then(|| (random.below(4), death));
-        match carried.live(kill) {
-            End::Settled(turn, _) => break turn,
-            End::Killed { late_was_refused } => {
-                kills += 1;
-                tally.refused += u32::from(late_was_refused);
-            }
-        }
-    };
-    let found = carried.done(&turn);
+    let expected = life::carry_out(guests, &program, &[]);
     tally.programs += 1;
-    tally.kills += kills;
-    tally.commits += commits;
-    tally.steps += expected.steps.len();
-    tally.entries += expected.journal.len();
-    tally.effects += expected.effects.len();
-    let operations = &program.operations;
+    tally.runs += 1;
+    tally.commits += expected.commits;
+    tally.nested += expected.done.nested;
+    tally.steps += expected.done.steps.len();
+    tally.entries += expected.done.journal.len();
+    tally.effects += expected.done.effects.len();
+
+    let mut random = Random::new(!seed);
+    // The first commit has the call. Without it, the caller submits another call.
+    for commit in 1..expected.commits {
+        let kill = Kill { commit, death: *random.pick(&DEATHS) };
+        check(guests, &program, &[kill], &expected.done, tally);
+    }
+    let kill = |life| {
+        let commit = usize::from(life == 0) + random.below(MAX_COMMITS);
+        Kill { commit, death: *random.pick(&DEATHS) }
+    };
+    let kills: Vec<_> = (0..MAX_KILLS).map(kill).collect();
+    check(guests, &program, &kills, &expected.done, tally);
+}
+
+/// Checks that these kills change nothing.
+fn check(guests: &Guests, program: &Program, kills: &[Kill], expected: &Done, tally: &mut Tally) {
+    let Carried { done: found, kills: killed, refused, .. } = life::carry_out(guests, program, kills);
+    tally.runs += 1;
+    tally.kills += killed;
+    tally.refused += refused;
+    let context = || format!("with {:?} of {program}", &kills[..killed]);
     if found.outcome == Outcome::InDoubt && expected.outcome != Outcome::InDoubt {
         tally.in_doubt += 1;
-        stops_in_doubt(&found, &expected);
+        stops_in_doubt(&found, expected, context);
     } else {
-        assert_eq!(found, expected, "after {kills} kills of {operations:#?}");
+        for (name, found, expected) in pairs(&found, expected) {
+            same(name, found, expected, context);
+        }
+        assert_eq!(found.outcome, expected.outcome, "{}", context());
     }
 }
 
-/// A request that may not be sent again was begun, and nothing follows it.
-fn stops_in_doubt(found: &Done, expected: &Done) {
-    let begun = found.journal.last().expect("an entry");
-    assert!(begun.contains("Begun") && begun.contains(ONCE), "{begun}");
-    let differs =
-        |(found, expected): (&[String], &[String])| found.iter().find(|each| !expected.contains(each)).cloned();
-    assert_eq!(differs((&found.journal, &expected.journal)), None, "{expected:#?}");
-    assert_eq!(differs((&found.steps, &expected.steps)), None, "{expected:#?}");
-    // Nobody knows whether the server got the request.
-    assert_eq!(found.effects, expected.effects[..found.effects.len()]);
-    let begun = |done: &Done| done.journal.iter().filter(|entry| entry.contains("Begun")).count();
-    assert!(found.effects.len() <= begun(found), "{found:#?}");
+/// The traces of two runs.
+fn pairs<'a>(found: &'a Done, expected: &'a Done) -> [(&'static str, &'a [String], &'a [String]); 4] {
+    [
+        ("step", &found.steps, &expected.steps),
+        ("entry", &found.journal, &expected.journal),
+        ("value", &found.values, &expected.values),
+        ("effect", &found.effects, &expected.effects),
+    ]
+}
+
+/// Checks that both are equal. Otherwise this shows the first difference.
+fn same(name: &str, found: &[String], expected: &[String], context: impl Fn() -> String) {
+    for at in 0..found.len().max(expected.len()) {
+        let (found, expected) = (found.get(at), expected.get(at));
+        assert!(found == expected, "{name} {at} is {found:#?}, not {expected:#?}, {}", context());
+    }
+}
+
+/// Checks that the call ended at a request that was begun and may not be sent again, and that nothing follows it.
+fn stops_in_doubt(found: &Done, expected: &Done, context: impl Fn() -> String) {
+    let last = found.journal.last();
+    let is_doubtful = last.is_some_and(|entry| entry.contains("Begun") && entry.contains(ONCE));
+    assert!(is_doubtful, "the last entry is {last:?}, {}", context());
+    let [steps, entries, _, effects] = pairs(found, expected);
+    for (name, found, expected) in [steps, entries] {
+        // In the order of the turns, of which the nested ones come first.
+        let unexpected = found.iter().find(|each| !expected.contains(each));
+        assert!(unexpected.is_none(), "{name}: {unexpected:#?} is new, {}", context());
+    }
+    let (name, found, expected) = effects;
+    same(name, found, &expected[..found.len().min(expected.len())], context);
 }

@@ -1,6 +1,6 @@
 //! A server that carries out each request once, by its `Idempotency-Key`, and records what it carried out.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +29,7 @@ impl Recorder {
         let recorded = effects.clone();
         std::thread::spawn(move || {
             for mut stream in listener.incoming().map_while(Result::ok) {
-                // A host that was killed reads no answer.
+                // A host that was killed sends no whole request, or reads no answer.
                 let _ = answer(&mut stream, &recorded);
             }
         });
@@ -54,14 +54,11 @@ fn answer(stream: &mut TcpStream, effects: &Mutex<Vec<Effect>>) -> std::io::Resu
     let mut reader = BufReader::new(stream.try_clone()?);
     let (mut length, mut is_chunked, mut key) = (0, false, String::new());
     loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim_end().split_once(": ") else {
-            if line.trim_end().is_empty() {
-                break;
-            }
-            continue;
-        };
+        let line = line(&mut reader)?;
+        if line.is_empty() {
+            break;
+        }
+        let Some((name, value)) = line.split_once(": ") else { continue };
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().unwrap_or(0),
             "transfer-encoding" => is_chunked = true,
@@ -79,6 +76,13 @@ fn answer(stream: &mut TcpStream, effects: &Mutex<Vec<Effect>>) -> std::io::Resu
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone")
 }
 
+/// A line without its end. A host that was killed does not send all of it.
+fn line(reader: &mut BufReader<TcpStream>) -> std::io::Result<String> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    line.strip_suffix("\r\n").map(str::to_owned).ok_or_else(|| ErrorKind::UnexpectedEof.into())
+}
+
 fn part(reader: &mut BufReader<TcpStream>, length: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     reader.read_exact(&mut bytes)?;
@@ -89,9 +93,7 @@ fn part(reader: &mut BufReader<TcpStream>, length: usize) -> std::io::Result<Vec
 fn chunks(reader: &mut BufReader<TcpStream>) -> std::io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let length = usize::from_str_radix(line.trim(), 16).unwrap_or(0);
+        let length = usize::from_str_radix(&line(reader)?, 16).unwrap_or(0);
         body.extend(part(reader, length)?);
         // The end of its line.
         part(reader, 2)?;
