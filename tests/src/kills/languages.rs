@@ -16,6 +16,9 @@ pub use building::{Language, Worker};
 /// The rounds of a call. In each, it writes, sends a request, asks and sleeps.
 const ROUNDS: usize = 3;
 
+/// The kind of a question.
+const ASKED: &str = "elicitation";
+
 /// The longest time between an answer and a kill, in microseconds.
 const MAX_MOMENT: usize = 80_000;
 
@@ -94,7 +97,7 @@ impl Killed<'_> {
         self.answer(2);
         // A run that is killed each time before its next effect would never come further.
         if self.random.once_in(4) {
-            self.is_quiet();
+            self.until_asked();
         }
         moment(&mut self.random, MAX_MOMENT);
         self.host.restart();
@@ -125,7 +128,7 @@ impl Killed<'_> {
             let turn = self.host.agent.get(&path(&open.turn)).ok(200);
             for pending in turn["pending"].as_array().into_iter().flatten() {
                 match pending["kind"].as_str() {
-                    Some("elicitation") => {}
+                    Some(ASKED) => {}
                     Some("timer") => continue,
                     other => panic!("nobody knows an answer to {other:?}: {turn:#}"),
                 }
@@ -139,13 +142,13 @@ impl Killed<'_> {
         }
     }
 
-    /// Returns once each call waits or has ended.
-    fn is_quiet(&self) {
+    /// Returns once each call asks or has ended.
+    fn until_asked(&self) {
         for open in &self.open {
             self.host.agent.until(&path(&open.turn), |answer| {
                 let turn = answer.json();
-                let waits = turn["pending"].as_array().is_some_and(|pending| !pending.is_empty());
-                (turn["state"] != "open" || waits).then_some(())
+                let asks = turn["pending"].as_array().into_iter().flatten().any(|open| open["kind"] == ASKED);
+                (turn["state"] != "open" || asks).then_some(())
             });
         }
     }
@@ -184,11 +187,12 @@ impl Killed<'_> {
 
     /// Lets the open calls come to their end without a kill.
     fn finish(mut self) -> Tally {
-        while !self.open.is_empty() {
-            self.answer(1);
-            self.is_quiet();
+        for _ in 0..=ROUNDS {
+            self.until_asked();
             self.take_ended();
+            self.answer(1);
         }
+        assert!(self.open.is_empty(), "a call asks more often than it has rounds");
         let requests = self.server.requests();
         let carried_out = self.server.carried_out();
         assert_eq!(carried_out.len(), self.tally.effects, "no request belongs to no round: {carried_out:#?}");

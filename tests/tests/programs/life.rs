@@ -172,9 +172,10 @@ impl Lives<'_> {
     fn end(self, turns: &[Turn], kills: usize, commits: usize) -> Carried {
         let (mut steps, mut journal) = (Vec::new(), Vec::new());
         for (number, turn) in turns.iter().enumerate() {
-            steps.extend(turn.calls[0].steps().map(|step| format!("turn {number}: {step:?}")));
+            let name = if number + 1 < turns.len() { format!("nested turn {number}") } else { "turn".to_owned() };
+            steps.extend(turn.calls[0].steps().map(|step| format!("{name}: {step:?}")));
             let entries = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
-            journal.extend(entries.iter().map(|entry| format!("turn {number}: {}", shown(entry))));
+            journal.extend(entries.iter().map(|entry| format!("{name}: {}", shown(entry))));
         }
         let outer = turns.last().and_then(|turn| turn.calls[0].outcome());
         let effects = self.guests.server.carried_out().into_iter().map(|(_, answer)| answer).collect();
