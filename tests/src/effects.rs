@@ -25,6 +25,9 @@ struct Seen {
     refusals: VecDeque<(u16, &'static str)>,
     /// The bodies that are refused, in the order in which their limits are lifted.
     limited: VecDeque<String>,
+    /// Whether it does not answer, and the connections of clients that wait.
+    is_silent: bool,
+    unanswered: Vec<TcpStream>,
 }
 
 pub struct Server {
@@ -71,6 +74,18 @@ impl Server {
     /// Lifts the first limit.
     pub fn lift(&self) {
         self.seen.lock().expect("no thread panicked").limited.pop_front();
+    }
+
+    /// From now on, it carries requests out and does not answer.
+    pub fn fall_silent(&self) {
+        self.seen.lock().expect("no thread panicked").is_silent = true;
+    }
+
+    /// Answers new requests again, and closes the connections of the others.
+    pub fn answer_again(&self) {
+        let mut seen = self.seen.lock().expect("no thread panicked");
+        seen.is_silent = false;
+        seen.unanswered.clear();
     }
 
     /// Forgets everything, like a new server.
@@ -132,6 +147,10 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> Option<()> {
             },
         };
         seen.requests.push(Request { method, key, authorization, body });
+        if seen.is_silent {
+            seen.unanswered.push(stream.try_clone().ok()?);
+            return None;
+        }
         let refused = |(status, after)| format!("{status} Later\r\nretry-after: {after}");
         (refusal.map_or_else(|| "200 OK".to_owned(), refused), text)
     };

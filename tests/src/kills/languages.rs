@@ -98,9 +98,13 @@ impl Killed<'_> {
         // A run that is killed each time before its next effect would never come further.
         if self.random.once_in(4) {
             self.until_asked();
+        } else if self.random.once_in(2) {
+            self.server.fall_silent();
         }
         moment(&mut self.random, MAX_MOMENT);
-        self.host.restart();
+        self.host.kill();
+        self.server.answer_again();
+        self.host.start();
         self.tally.kills += 1;
         self.take_ended();
     }
