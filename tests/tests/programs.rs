@@ -10,7 +10,7 @@ use toolgate_tests::host::say;
 
 #[test]
 fn kills_change_nothing_about_random_programs() {
-    let tally = model::run(Plan { programs: 20, seed: 0x7001_6a7e });
+    let tally = model::run(Plan { programs: 40, seed: 0x7001_6a7e });
     say(&format!("{tally:#?}"));
     let counts = [tally.refused, tally.in_doubt, tally.nested, tally.steps, tally.entries, tally.effects];
     assert!(counts.iter().all(|count| *count > 0), "{tally:#?}");
