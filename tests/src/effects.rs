@@ -81,6 +81,11 @@ impl Server {
         self.seen.lock().expect("no thread panicked").is_silent = true;
     }
 
+    /// Whether a client waits for an answer that does not come.
+    pub fn is_waited_for(&self) -> bool {
+        !self.seen.lock().expect("no thread panicked").unanswered.is_empty()
+    }
+
     /// Answers new requests again, and closes the connections of the others.
     pub fn answer_again(&self) {
         let mut seen = self.seen.lock().expect("no thread panicked");

@@ -95,11 +95,12 @@ impl Killed<'_> {
     fn round(&mut self) {
         self.submit();
         self.answer(2);
-        // A run that is killed each time before its next effect would never come further.
-        if self.random.once_in(4) {
-            self.until_asked();
-        } else if self.random.once_in(2) {
+        if self.random.once_in(3) {
             self.server.fall_silent();
+        }
+        // A run that is killed each time before its next effect would never come further.
+        if self.random.once_in(2) {
+            self.until_asked();
         }
         moment(&mut self.random, MAX_MOMENT);
         self.host.kill();
@@ -146,13 +147,13 @@ impl Killed<'_> {
         }
     }
 
-    /// Returns once each call asks or has ended.
+    /// Returns once each call asks or has ended, or a call waits for the silent server.
     fn until_asked(&self) {
         for open in &self.open {
             self.host.agent.until(&path(&open.turn), |answer| {
                 let turn = answer.json();
                 let asks = turn["pending"].as_array().into_iter().flatten().any(|open| open["kind"] == ASKED);
-                (turn["state"] != "open" || asks).then_some(())
+                (turn["state"] != "open" || asks || self.server.is_waited_for()).then_some(())
             });
         }
     }
