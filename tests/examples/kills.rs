@@ -51,6 +51,7 @@ fn of_the_host(rounds: u32, seed: u64) {
     );
 }
 
+#[expect(clippy::disallowed_methods, reason = "the report says how fast it was")]
 fn of_programs(programs: u32, seed: u64) {
     println!("kills: {programs} random programs, first seed {seed}");
     let begin = Instant::now();

@@ -2,6 +2,8 @@
 //! runs without a kill, then with a kill at one of its commits, for each commit, and then with one kill after another. The
 //! result, the steps, the journal, the stored values and the effects that the server saw are always the same.
 
+#![expect(clippy::expect_used, reason = "a model that cannot be set up has failed")]
+
 pub(crate) mod guests;
 pub(crate) mod life;
 pub(crate) mod program;
