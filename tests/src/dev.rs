@@ -1,9 +1,10 @@
-//! `toolgate dev` as a process, with its output round by round.
+//! The binary as authors use it: its commands with the installed toolchains, and `toolgate dev` as a process, with its
+//! output round by round.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use crate::host::Host;
 
@@ -91,6 +92,44 @@ impl Drop for Dev {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The root of the repository.
+///
+/// # Panics
+/// When it is not there.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the tests lie in the repository")
+}
+
+/// Runs the binary in the host's folder, with the installed toolchains.
+///
+/// # Panics
+/// When it cannot be run.
+#[must_use]
+pub fn toolgate(host: &Host, words: &[&str]) -> Output {
+    let mut command = host.command(None, words);
+    command.env("TOOLGATE_CACHE", root().join("target/toolchains"));
+    // Kept between runs, so that dependencies are compiled once.
+    command.env("CARGO_TARGET_DIR", root().join("plugins/target/new"));
+    command.stdin(Stdio::null()).output().expect("the binary can be run")
+}
+
+/// The output of a successful command.
+///
+/// # Panics
+/// When it fails.
+#[track_caller]
+pub fn done(host: &Host, words: &[&str]) -> String {
+    let output = toolgate(host, words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "toolgate {}: {said}\n(toolchains are installed by `cargo xtask test`; `--without languages` leaves this out)",
+        words.join(" ")
+    );
+    String::from_utf8(output.stdout).expect("it prints text")
 }
 
 /// Checks that a line begins like this.

@@ -21,23 +21,30 @@ use domain::{
     suspension::{Audience, SuspensionKind},
     turn::TurnState,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
-/// When the process dies, seen from a commit of a turn.
+/// When the process dies, seen from a commit of a turn or of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Death {
     /// Before the commit is on disk.
     Before,
     /// After it is on disk and before the host reports it.
     After,
+    /// While the commit is on its way. The test decides when it comes to the disk.
+    Late,
 }
 
-/// Passes everything on until it dies at a commit of a turn. After that no such commit returns, as if the process had
-/// ended.
+/// Passes everything on until it dies at a commit of a turn or of a journal. After that no commit of a turn returns, as
+/// if the process had ended, and each commit of a journal fails, because a thread waits for it.
 pub struct MortalStore {
     inner: Arc<dyn Store>,
     /// The number of commits that are left, and how the last one ends.
     fate: Mutex<Option<(usize, Death)>>,
+    died: Notify,
+    /// The number of commits of turns and of journals that came to the disk.
+    commits: AtomicUsize,
+    /// The commit that is on its way.
+    late: Mutex<Option<Commit>>,
     /// Whether the next query for an owner pauses.
     hesitates: AtomicBool,
     /// Whether the next search for external waits fails.
@@ -84,6 +91,9 @@ impl MortalStore {
         Self {
             inner,
             fate: Mutex::new(None),
+            died: Notify::new(),
+            commits: AtomicUsize::new(0),
+            late: Mutex::default(),
             hesitates: AtomicBool::new(false),
             fails_search: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
@@ -101,6 +111,28 @@ impl MortalStore {
     /// Dies at the commit after this many more.
     pub fn die_after(&self, commits: usize, death: Death) {
         *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
+    }
+
+    /// Returns when it has died.
+    pub async fn died(&self) {
+        self.died.notified().await;
+    }
+
+    /// The number of commits of turns and of journals that came to the disk.
+    pub fn commits(&self) -> usize {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Takes the commit that was on its way when it died.
+    pub fn take_late(&self) -> Option<Commit> {
+        self.late.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    }
+
+    /// Passes a commit on, and counts it.
+    async fn pass_on(&self, commit: &Commit) -> Result<Position, AppendError> {
+        let position = self.inner.append(commit).await?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(position)
     }
 
     /// Holds the next commit that is not held by an earlier gate, until this one has a permit.
@@ -180,7 +212,8 @@ impl MortalStore {
 #[async_trait]
 impl Log for MortalStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
-        if !matches!(commit.facts, Some(NewFacts::Turn { .. })) {
+        let of_journal = commit.rows.iter().any(|row| matches!(row, RowChange::JournalEntry(_)));
+        if !of_journal && !matches!(commit.facts, Some(NewFacts::Turn { .. })) {
             return self.inner.append(commit).await;
         }
         if let Some(gate) = self.gate() {
@@ -196,13 +229,20 @@ impl Log for MortalStore {
             return Err(AppendError::StandingSpent(id));
         }
         match self.fate() {
-            None => self.inner.append(commit).await,
-            Some(Death::Before) => std::future::pending().await,
+            None => return self.pass_on(commit).await,
+            Some(Death::Before) => {}
             Some(Death::After) => {
-                let _ = self.inner.append(commit).await;
-                std::future::pending().await
+                let _ = self.pass_on(commit).await;
+            }
+            Some(Death::Late) => {
+                *self.late.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(commit.clone());
             }
         }
+        self.died.notify_one();
+        if of_journal {
+            return Err(StoreFault::of_program("append to a journal", "the host was killed").into());
+        }
+        std::future::pending().await
     }
 
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {

@@ -6,6 +6,7 @@
 mod disturbances;
 mod drivers;
 mod gate;
+pub mod languages;
 mod verdict;
 
 use std::sync::mpsc::{self, Receiver};

@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+#[path = "journal/buckets.rs"]
+mod buckets;
 #[path = "journal/limited.rs"]
 mod limited;
 #[path = "journal/place.rs"]

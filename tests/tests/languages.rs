@@ -22,10 +22,9 @@ mod verifying;
 mod workflows;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
 
-use toolgate_tests::host::{Host, say};
+use toolgate_tests::dev::{done, root, toolgate};
+use toolgate_tests::host::say;
 
 /// The variable with which `cargo xtask test --without languages` disables these tests.
 const WITHOUT: &str = "TOOLGATE_WITHOUT";
@@ -40,10 +39,6 @@ fn left_out() -> bool {
     left_out
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
-}
-
 /// A component that the part `languages` built.
 fn built(name: &str) -> Vec<u8> {
     let path = root().join("plugins").join(name).join("build").join(format!("{name}.wasm"));
@@ -53,26 +48,4 @@ fn built(name: &str) -> Vec<u8> {
             path.display()
         )
     })
-}
-
-/// Runs the binary in the host's folder, with the installed toolchains.
-fn toolgate(host: &Host, words: &[&str]) -> Output {
-    let mut command = host.command(None, words);
-    command.env("TOOLGATE_CACHE", root().join("target/toolchains"));
-    // Kept between runs, so that dependencies are compiled once.
-    command.env("CARGO_TARGET_DIR", root().join("plugins/target/new"));
-    command.stdin(Stdio::null()).output().unwrap()
-}
-
-/// The output of a successful command.
-#[track_caller]
-fn done(host: &Host, words: &[&str]) -> String {
-    let output = toolgate(host, words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "toolgate {}: {said}\n(toolchains are installed by `cargo xtask test`; `--without languages` leaves this out)",
-        words.join(" ")
-    );
-    String::from_utf8(output.stdout).unwrap()
 }

@@ -34,7 +34,13 @@ Usage: cargo xtask TASK
                            memory, descriptors, threads and disk are flat after the first tenth
   kills [--rounds N] [--seed S]
                            kill the built host N times (2000) under load, with retention on, reloaded plugins and full
-                           disks, and check after each time that nothing is lost and nothing ran twice";
+                           disks, and check after each time that nothing is lost and nothing ran twice
+  kills --programs N [--seed S]
+                           run N random programs of a durable call on a simulated host, kill it at each commit, and
+                           compare results, journals, data and effects with those of runs without a kill
+  kills --guests N [--seed S]
+                           kill the built host N times while plugins of each language are in durable calls; `test`
+                           installs the toolchains";
 /// The number of contents that `power-loss` opens.
 const POWER_LOSSES: u32 = 20_000;
 

@@ -3,9 +3,11 @@
 
 mod folder;
 mod host;
+mod recorder;
 mod toolgate;
 mod turn;
 mod watch;
+mod workflow;
 
 use std::path::Path;
 
@@ -20,6 +22,7 @@ use host::Host;
 use toolgate::Toolgate;
 use turn::{Turn, Waiting};
 use watch::{Events, Watchdog};
+use workflow::Workflows;
 
 /// The options of the demo.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -77,7 +80,9 @@ pub(crate) fn show(options: &Options, binary: &Path) -> Result<()> {
         console::headline("Building the example plugins in other languages");
         components.extend(languages::build(binary)?);
     }
-    let folder = Folder::fresh(&components)?;
+    let workflows = Workflows::new(options.only_rust)?;
+    components.extend(workflows.build(binary)?);
+    let folder = Folder::fresh(&components, &workflows.grants())?;
 
     console::headline("A host with the example plugins");
     let operator = Toolgate::new(binary, &folder);
@@ -91,6 +96,7 @@ pub(crate) fn show(options: &Options, binary: &Path) -> Result<()> {
     if !options.only_rust {
         every_language(&agent)?;
     }
+    workflows.show(&operator, &agent, &mut host, &folder)?;
 
     console::headline("Two accounts with 100.00 each");
     agent.submit("accounts.openai.json", ACCOUNTS)?.show();
@@ -106,7 +112,7 @@ pub(crate) fn show(options: &Options, binary: &Path) -> Result<()> {
     console::headline("The host is killed (SIGKILL) and started again");
     host.kill()?;
     host.restart(&operator, &folder)?;
-    let after = agent.turn(&before)?;
+    let after = agent.turn(&before, CONVERSATION)?;
     ensure!(before.same_as(&after), "the turn changed with the kill:\n{before}\nand then\n{after}");
     console::line("Nothing is lost: every result is still recorded, no call ran again, and the same two calls wait.");
 

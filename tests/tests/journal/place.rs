@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 use async_trait::async_trait;
 use capabilities::http::{HttpClient, HttpRule, Reach, SystemResolver};
 use capabilities::journal::{JournalWriter, Recording};
-use capabilities::keyvalue::{BucketError, Buckets, CommitWrite, EntryKey, KeyValueQuota, Service, Swapped};
+use capabilities::keyvalue::{KeyValueQuota, Service};
 use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Grants, Services};
-use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange, StoreFault};
+use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange};
 use domain::journal::{Entry, JournalBounds, ValueChange};
 use domain::step::{Durable, RunEnd, Step, StepEnd, StepWait};
 use domain::{
@@ -18,11 +18,12 @@ use domain::{
 };
 use sandbox::{Job, Plugin, Sandbox, SandboxSettings, Sink, Update, guest_runtime};
 use serde_json::{Value, json};
-use store::{CommitValue, KeyValue, NamespaceQuota, SledStore, StoreSettings};
+use store::{KeyValue, SledStore, StoreSettings};
 use tokio::runtime::Runtime;
+use toolgate_tests::effects::Server;
 use toolgate_tests::guests::illegal;
 
-use toolgate_tests::effects::Server;
+use crate::buckets::StoreBuckets;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| guest_runtime(2).unwrap());
 
@@ -31,8 +32,11 @@ static HTTP: LazyLock<Runtime> =
 
 static PLUGIN: LazyLock<Plugin> = LazyLock::new(|| {
     let client = HttpClient::new(HTTP.handle().clone(), Arc::new(SystemResolver::default()), &[]).unwrap();
-    let services =
-        Services { keyvalue: Service::over(Arc::new(OfPlaces(None))), http: Some(client), ..Services::default() };
+    let services = Services {
+        keyvalue: Service::over(Arc::new(StoreBuckets::new(of_place))),
+        http: Some(client),
+        ..Services::default()
+    };
     let sandbox = Sandbox::new(SandboxSettings { pool: 8, services, ..SandboxSettings::default() }).unwrap();
     let component = illegal("program");
     sandbox.load(Digest::of(&component), &component, Capabilities::EVERY).unwrap()
@@ -40,6 +44,10 @@ static PLUGIN: LazyLock<Plugin> = LazyLock::new(|| {
 
 /// The data of each place, by the name of its plugin.
 static PLACES: Mutex<BTreeMap<String, KeyValue>> = Mutex::new(BTreeMap::new());
+
+fn of_place(plugin: &PluginName) -> KeyValue {
+    PLACES.lock().unwrap()[plugin.as_str()].clone()
+}
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
@@ -299,81 +307,5 @@ impl Sink for Heard {
 
     fn log(&self, level: Level, line: &str) {
         self.lines.lock().unwrap().push(format!("{}: {line}", level.as_str()));
-    }
-}
-
-/// The buckets of all places, and what commits their writes.
-struct OfPlaces(Option<Arc<dyn CommitWrite>>);
-
-impl OfPlaces {
-    fn of(&self, plugin: &PluginName) -> KeyValue {
-        let values = PLACES.lock().unwrap()[plugin.as_str()].clone();
-        match &self.0 {
-            Some(by) => values.committed_by(Arc::new(Commits(by.clone()))),
-            None => values,
-        }
-    }
-}
-
-struct Commits(Arc<dyn CommitWrite>);
-
-impl CommitValue for Commits {
-    fn commit(&self, change: ValueChange) -> Result<(), StoreFault> {
-        self.0.commit(change).map_err(|error| StoreFault::of_program("commit a value", error.to_string()))
-    }
-}
-
-fn bounds(KeyValueQuota { bytes, keys }: KeyValueQuota) -> NamespaceQuota {
-    NamespaceQuota { bytes, keys }
-}
-
-fn fault(error: impl ToString) -> BucketError {
-    BucketError::Fault(error.to_string())
-}
-
-impl Buckets for OfPlaces {
-    fn committed_by(&self, by: Arc<dyn CommitWrite>) -> Option<Arc<dyn Buckets>> {
-        Some(Arc::new(Self(Some(by))))
-    }
-
-    fn get(&self, EntryKey { plugin, bucket, key }: EntryKey<'_>) -> Result<Option<Vec<u8>>, BucketError> {
-        self.of(plugin).get(plugin.as_str(), bucket, key.as_bytes()).map_err(fault)
-    }
-
-    fn set(
-        &self,
-        EntryKey { plugin, bucket, key }: EntryKey<'_>,
-        value: &[u8],
-        quota: KeyValueQuota,
-    ) -> Result<(), BucketError> {
-        self.of(plugin).set(plugin.as_str(), bucket, key.as_bytes(), value, bounds(quota)).map_err(fault)
-    }
-
-    fn delete(&self, EntryKey { plugin, bucket, key }: EntryKey<'_>) -> Result<(), BucketError> {
-        self.of(plugin).delete(plugin.as_str(), bucket, key.as_bytes()).map_err(fault)
-    }
-
-    fn list(
-        &self,
-        plugin: &PluginName,
-        bucket: &str,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<String>, BucketError> {
-        let after = after.map(str::as_bytes);
-        let keys = self.of(plugin).list(plugin.as_str(), bucket, b"", after, limit).map_err(fault)?.keys;
-        keys.into_iter().map(|key| String::from_utf8(key).map_err(fault)).collect()
-    }
-
-    fn compare_and_swap(
-        &self,
-        EntryKey { plugin, bucket, key }: EntryKey<'_>,
-        seen: Option<&[u8]>,
-        value: &[u8],
-        quota: KeyValueQuota,
-    ) -> Result<Swapped, BucketError> {
-        let (values, name) = (self.of(plugin), plugin.as_str());
-        let swapped = values.compare_and_swap(name, bucket, key.as_bytes(), seen, Some(value), bounds(quota));
-        Ok(swapped.map_err(fault)?.map_or_else(Swapped::Stale, |()| Swapped::Done))
     }
 }

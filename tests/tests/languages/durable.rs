@@ -1,26 +1,32 @@
 //! The plugin from `toolgate new --durable` in every language. It conforms, and its call survives a kill of the host at each of
-//! its waits. Its sleep is that of the language, where the language has one.
+//! its waits. Its sleep is that of the language, where the language has one. Calls of another plugin survive kills at random
+//! moments: `cargo xtask kills --guests 600` is the long form.
 
 use std::fs;
 
 use serde_json::{Value, json};
 use toolgate_tests::dev::change;
-use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::effects::Server;
+use toolgate_tests::host::{Host, Setup, say};
 use toolgate_tests::http::outcomes;
+use toolgate_tests::kills::languages::{self, Language, Plan, Worker};
 use toolgate_tests::steps::{answer, waiting};
 
 use super::{done, left_out, root};
 
+/// The kills at random moments in each language.
+const KILLS: u32 = 6;
+
 /// Checks a language. The changes of its files shorten the sleep.
 #[track_caller]
-fn check(language: &str, changes: &[(&str, &str, &str)]) {
+fn check(of: Language, changes: &[(&str, &str, &str)]) {
     if left_out() {
         return;
     }
-    let author = Setup::default().prepare();
+    let (language, author) = (of.name(), Setup::default().prepare());
     done(&author, &["new", "hello", "--lang", language, "--durable"]);
     let plugin = author.folder().join("hello");
-    if language == "rust" {
+    if of == Language::Rust {
         // With the versions of the example plugins, cargo needs no registry.
         fs::copy(root().join("plugins/Cargo.lock"), plugin.join("Cargo.lock")).unwrap();
     }
@@ -33,6 +39,11 @@ fn check(language: &str, changes: &[(&str, &str, &str)]) {
     let said = done(&author, &["conform", &built.display().to_string()]);
     assert!(said.contains("0 failed"), "{said}");
     survives_kills(fs::read(built).unwrap());
+
+    let (plan, server) = (Plan { kills: KILLS, seed: 0x7001_6a7e, say }, Server::start());
+    let tally = languages::run(plan, &[Worker::rebuild(of, &author, "hello", &server)], &server);
+    say(&format!("{tally:?}"));
+    assert!(tally.calls > 0, "{tally:?}");
 }
 
 #[track_caller]
@@ -88,33 +99,33 @@ fn denial_reaches_the_code(host: &Host) {
 #[test]
 fn rust() {
     let sleep = "std::thread::sleep(Duration::from_secs(2))";
-    check("rust", &[("src/lib.rs", "call.sleep(Duration::from_secs(60))", sleep)]);
+    check(Language::Rust, &[("src/lib.rs", "call.sleep(Duration::from_secs(60))", sleep)]);
 }
 
 #[test]
 fn python() {
     let import = ("plugin.py", "from dataclasses import dataclass", "import time\nfrom dataclasses import dataclass");
-    check("python", &[import, ("plugin.py", "call.sleep(60)", "time.sleep(2)")]);
+    check(Language::Python, &[import, ("plugin.py", "call.sleep(60)", "time.sleep(2)")]);
 }
 
 #[test]
 fn javascript() {
-    check("js", &[("plugin.js", "60_000", "2_000")]);
+    check(Language::JavaScript, &[("plugin.js", "60_000", "2_000")]);
 }
 
 #[test]
 fn typescript() {
     let types = ("tsconfig.json", r#""lib": ["ES2023"]"#, r#""lib": ["ES2023", "DOM"]"#);
     let sleep = "await new Promise((ended) => setTimeout(ended, 2_000))";
-    check("ts", &[types, ("plugin.ts", "call.sleep(60_000)", sleep)]);
+    check(Language::TypeScript, &[types, ("plugin.ts", "call.sleep(60_000)", sleep)]);
 }
 
 #[test]
 fn go() {
-    check("go", &[("plugin.go", "durable.Sleep(time.Minute)", "time.Sleep(2 * time.Second)")]);
+    check(Language::Go, &[("plugin.go", "durable.Sleep(time.Minute)", "time.Sleep(2 * time.Second)")]);
 }
 
 #[test]
 fn c() {
-    check("c", &[("plugin.c", "60000", "2000")]);
+    check(Language::C, &[("plugin.c", "60000", "2000")]);
 }

@@ -41,7 +41,14 @@ fn nightly_runs_each_command() {
         "cargo build --locked --workspace --bins --test author_docs",
         "cargo test --locked --workspace --test author_docs -- --exact c in an empty home",
     ];
-    let long = ["cargo xtask soak", "cargo xtask kills", "cargo xtask power-loss", "cargo xtask isolation"];
+    let long = [
+        "cargo xtask soak",
+        "cargo xtask kills",
+        "cargo xtask kills --programs 10000",
+        "cargo xtask kills --guests 600",
+        "cargo xtask power-loss",
+        "cargo xtask isolation",
+    ];
     assert_eq!(ran, [&builds[..], &long].concat());
     let (readme, guide) = (read("README.md"), read("CONTRIBUTING.md"));
     for command in ["cargo xtask build", "cargo install --path host/cli --locked", "cargo xtask demo"] {

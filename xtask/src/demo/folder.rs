@@ -30,8 +30,8 @@ const POLICY: &str = "limits.wasm";
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Creates an empty folder and copies the components into it.
-    pub(crate) fn fresh(components: &[PathBuf]) -> Result<Self> {
+    /// Creates an empty folder and copies the components into it. `grants` are more tables of the configuration.
+    pub(crate) fn fresh(components: &[PathBuf], grants: &str) -> Result<Self> {
         let beside = workspace::binary("toolgate")?;
         let target = beside.parent().and_then(Path::parent).context("xtask is not in a target folder")?;
         let folder = Self(target.join("demo"));
@@ -42,7 +42,7 @@ impl Folder {
             for kind in ["plugins", "policies"] {
                 fs::create_dir_all(folder.0.join(kind))?;
             }
-            fs::write(folder.configuration(), CONFIGURATION)?;
+            fs::write(folder.configuration(), format!("{CONFIGURATION}{grants}"))?;
             for component in components {
                 let name = component.file_name().unwrap_or_default();
                 let kind = if name == POLICY { "policies" } else { "plugins" };
@@ -52,6 +52,13 @@ impl Folder {
         };
         fill().with_context(|| format!("could not fill {}", folder.0.display()))?;
         Ok(folder)
+    }
+
+    /// Writes a file, and returns its path.
+    pub(crate) fn put(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let file = self.0.join(name);
+        fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))?;
+        Ok(file)
     }
 
     /// The operator's configuration.

@@ -44,24 +44,33 @@ impl Toolgate {
 
     /// Submits a file of the folder `demo/`. Returns the turn when no call of it runs any more.
     pub(crate) fn submit(&self, file: &str, conversation: &str) -> Result<Turn> {
-        let file = format!("demo/{file}");
+        self.submit_file(Path::new(&format!("demo/{file}")), conversation)
+    }
+
+    /// The same with a file in any folder.
+    pub(crate) fn submit_file(&self, file: &Path, conversation: &str) -> Result<Turn> {
+        let file = relative(file).display().to_string();
         console::aside(&format!("$ toolgate submit {file} --conversation {conversation}"));
         Turn::parse(&self.run(&["submit", &file, "--conversation", conversation, "--json"])?)
     }
 
     /// The current turn.
-    pub(crate) fn turn(&self, turn: &Turn) -> Result<Turn> {
-        Turn::parse(&self.run(&["show", turn.id(), "--conversation", CONVERSATION, "--json"])?)
+    pub(crate) fn turn(&self, turn: &Turn, conversation: &str) -> Result<Turn> {
+        Turn::parse(&self.run(&["show", turn.id(), "--conversation", conversation, "--json"])?)
     }
 
     /// Waits for the end of a turn that was submitted from this file. Submitting the same calls again returns the
     /// recorded turn.
     pub(crate) fn wait(&self, file: &str, turn: &Turn) -> Result<Turn> {
-        let file = format!("demo/{file}");
-        let settled =
-            Turn::parse(&self.run(&["submit", &file, "--conversation", CONVERSATION, "--wait", "--json"])?)?;
+        let settled = self.wait_file(Path::new(&format!("demo/{file}")), CONVERSATION)?;
         ensure!(settled.id() == turn.id(), "the same calls made another turn");
         Ok(settled)
+    }
+
+    /// The same with a file in any folder.
+    pub(crate) fn wait_file(&self, file: &Path, conversation: &str) -> Result<Turn> {
+        let file = relative(file).display().to_string();
+        Turn::parse(&self.run(&["submit", &file, "--conversation", conversation, "--wait", "--json"])?)
     }
 
     /// The results of a turn as messages for the API that its calls came from.

@@ -1,6 +1,7 @@
 //! Legal declarations and one durable tool, which carries out the operations in its arguments and returns their results.
 
-use std::time::Duration;
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::{Duration, SystemTime};
 
 use toolgate_sdk::config;
 use toolgate_sdk::http::Request;
@@ -59,9 +60,17 @@ enum Operation {
     Call {
         calls: Vec<ToolCall>,
     },
+    /// Returns the text that this signal brings.
+    Await {
+        signal: String,
+    },
     Sleep {
         ms: u64,
     },
+    /// Returns the microseconds since 1970.
+    Now,
+    /// Returns a random number.
+    Random,
     Log {
         line: String,
     },
@@ -119,6 +128,14 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
                 results => results?.into_iter().map(|each| each.unwrap_or_else(|error| json!(error.code))).collect(),
             }
         }
+        Operation::Await { signal } => {
+            json!(call.await_external::<String>(External::new("A job ends").signal(&signal))?)
+        }
+        Operation::Now => {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            json!(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+        }
+        Operation::Random => json!(RandomState::new().hash_one(()).to_string()),
         Operation::Sleep { ms } => {
             call.sleep(Duration::from_millis(ms));
             Value::Null

@@ -1,0 +1,220 @@
+//! Kills the real host while plugins of each language are in the middle of durable calls. Each call has the result, the
+//! data and the effects of a call that nothing interrupts.
+
+mod building;
+
+use serde_json::{Value, json};
+
+use super::moment;
+use crate::effects::Server;
+use crate::host::{Host, Setup};
+use crate::http::{outcomes, path};
+use crate::random::Random;
+
+pub use building::{Language, Worker};
+
+/// The rounds of a call. In each, it writes, sends a request, asks and sleeps.
+const ROUNDS: usize = 3;
+
+/// The kind of a question.
+const ASKED: &str = "elicitation";
+
+/// The longest time between an answer and a kill, in microseconds.
+const MAX_MOMENT: usize = 80_000;
+
+/// The kills to carry out.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// The number of kills.
+    pub kills: u32,
+    /// The seed of the moments and of the answers.
+    pub seed: u64,
+    /// Receives lines of progress.
+    pub say: fn(&str),
+}
+
+/// Counts of things that happened.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub kills: u32,
+    /// Calls that came to their end.
+    pub calls: usize,
+    /// Requests that the server carried out.
+    pub effects: usize,
+    /// Requests that came again because of a kill.
+    pub repeated: usize,
+    /// Runs that a kill ended.
+    pub interrupted: u64,
+}
+
+/// A call that has not ended.
+struct Open {
+    language: Language,
+    key: String,
+    turn: Value,
+}
+
+struct Killed<'a> {
+    workers: &'a [Worker],
+    host: Host,
+    server: &'a Server,
+    open: Vec<Open>,
+    random: Random,
+    submitted: usize,
+    tally: Tally,
+}
+
+/// Kills a host with these plugins, which send their requests to this server.
+///
+/// # Panics
+/// When a kill changes something.
+#[must_use]
+pub fn run(plan: Plan, workers: &[Worker], server: &Server) -> Tally {
+    let setup = workers.iter().fold(Setup::default().settings("max_attempts = 1000"), |setup, worker| {
+        let name = worker.language.name();
+        let grants = format!(
+            "[plugin.{name}]\ncomponent = \"any\"\ngrants.keyvalue = true\n[[plugin.{name}.grants.http]]\n\
+             url = \"{}\"\nmethods = [\"POST\"]\nprivate = true\nidempotent = true",
+            server.url("/")
+        );
+        setup.component(name, worker.component.clone()).tables(&grants)
+    });
+    let (host, random) = (setup.start(), Random::new(plan.seed));
+    let mut killed = Killed { workers, host, server, open: Vec::new(), random, submitted: 0, tally: Tally::default() };
+    while killed.tally.kills < plan.kills {
+        killed.round();
+        if killed.tally.kills.is_multiple_of(20) {
+            (plan.say)(&format!("{} kills, {} calls have ended", killed.tally.kills, killed.tally.calls));
+        }
+    }
+    killed.finish()
+}
+
+impl Killed<'_> {
+    /// From the answers to the next kill, and what has ended since.
+    fn round(&mut self) {
+        self.submit();
+        self.answer(2);
+        if self.random.once_in(3) {
+            self.server.fall_silent();
+        }
+        // A run that is killed each time before its next effect would never come further.
+        if self.random.once_in(2) {
+            self.until_asked();
+        }
+        moment(&mut self.random, MAX_MOMENT);
+        self.host.kill();
+        self.server.answer_again();
+        self.host.start();
+        self.tally.kills += 1;
+        self.take_ended();
+    }
+
+    /// A call for each language that has none.
+    fn submit(&mut self) {
+        for worker in self.workers {
+            let language = worker.language;
+            if self.open.iter().any(|open| open.language == language) {
+                continue;
+            }
+            self.submitted += 1;
+            let (name, key) = (language.name(), format!("{}-{}", language.name(), self.submitted));
+            let arguments = json!({"key": key, "rounds": ROUNDS, "url": self.server.url("/work")});
+            let call = json!({"id": key, "tool": format!("work_{name}"), "arguments": arguments});
+            let path = format!("/v1/conversations/{name}/turns");
+            let turn = self.host.agent.post(&path, &json!({"calls": [call]})).ok(201);
+            self.open.push(Open { language, key, turn });
+        }
+    }
+
+    /// Answers one in this many open questions.
+    fn answer(&mut self, one_in: usize) {
+        for open in &self.open {
+            let turn = self.host.agent.get(&path(&open.turn)).ok(200);
+            for pending in turn["pending"].as_array().into_iter().flatten() {
+                match pending["kind"].as_str() {
+                    Some(ASKED) => {}
+                    Some("timer") => continue,
+                    other => panic!("nobody knows an answer to {other:?}: {turn:#}"),
+                }
+                if self.random.once_in(one_in) {
+                    let word = word(pending["prompt"].as_str().expect("a question has a text"));
+                    let given = json!({"decision": "answer", "data": {"word": word}});
+                    let id = pending["suspension"].as_str().expect("a suspension has an id");
+                    assert_eq!(self.host.approver.resolve(id, given).ok(200)["ok"], true);
+                }
+            }
+        }
+    }
+
+    /// Returns once each call asks or has ended, or a call waits for the silent server.
+    fn until_asked(&self) {
+        for open in &self.open {
+            self.host.agent.until(&path(&open.turn), |answer| {
+                let turn = answer.json();
+                let asks = turn["pending"].as_array().into_iter().flatten().any(|open| open["kind"] == ASKED);
+                (turn["state"] != "open" || asks || self.server.is_waited_for()).then_some(())
+            });
+        }
+    }
+
+    /// Checks the calls that have ended.
+    fn take_ended(&mut self) {
+        for open in std::mem::take(&mut self.open) {
+            let turn = self.host.agent.get(&path(&open.turn)).ok(200);
+            if turn["state"] == "open" {
+                self.open.push(open);
+            } else {
+                self.check(&open, &turn);
+            }
+        }
+    }
+
+    fn check(&mut self, open: &Open, turn: &Value) {
+        let call = &turn["calls"][0];
+        assert_eq!(outcomes(turn), ["ok"], "{turn:#}");
+        let rounds = call["content"]["result"].as_array().expect("a list of rounds");
+        assert_eq!(rounds.len(), ROUNDS, "{turn:#}");
+        let sent: Vec<_> = self.server.carried_out().into_iter().map(|(_, answer)| answer).collect();
+        for (number, round) in rounds.iter().enumerate() {
+            let begin = format!("{} {number}", open.key);
+            assert_eq!((&round["count"], &round["given"]), (&json!(number + 1), &json!(word(&begin))), "{turn:#}");
+            let begin = format!("{begin} {} ", number + 1);
+            let effects: Vec<_> = sent.iter().filter(|answer| answer.starts_with(&begin)).collect();
+            if open.language.has_http() {
+                assert_eq!(json!(effects), json!([round["sent"]]), "each request is carried out once: {turn:#}");
+                self.tally.effects += 1;
+            }
+        }
+        self.tally.calls += 1;
+        self.tally.interrupted += call["attempt"].as_u64().expect("a number").saturating_sub(1);
+    }
+
+    /// Lets the open calls come to their end without a kill.
+    fn finish(mut self) -> Tally {
+        for _ in 0..=ROUNDS {
+            self.until_asked();
+            self.take_ended();
+            self.answer(1);
+        }
+        assert!(self.open.is_empty(), "a call asks more often than it has rounds");
+        let requests = self.server.requests();
+        let carried_out = self.server.carried_out();
+        assert_eq!(carried_out.len(), self.tally.effects, "no request belongs to no round: {carried_out:#?}");
+        for (key, _) in &carried_out {
+            let mut bodies: Vec<_> = requests.iter().filter(|each| each.key == *key).map(|each| &each.body).collect();
+            bodies.dedup();
+            assert_eq!(bodies.len(), 1, "a request that comes again has the same body: {bodies:?}");
+        }
+        self.tally.repeated = requests.len() - carried_out.len();
+        self.host.kill();
+        let verified = self.host.cli(None, &["audit", "verify"]);
+        assert_eq!(verified.code, 0, "the kills left the chain whole: {verified:?}");
+        self.tally
+    }
+}
+
+/// The answer to a question.
+fn word(prompt: &str) -> String {
+    format!("go on with {prompt}")
+}

@@ -1,0 +1,17 @@
+//! Random programs of a durable call with kills: the short form. `cargo xtask kills --programs 10000` is the long one.
+
+#[path = "journal/buckets.rs"]
+mod buckets;
+#[path = "programs/model.rs"]
+mod model;
+
+use model::Plan;
+use toolgate_tests::host::say;
+
+#[test]
+fn kills_change_nothing_about_random_programs() {
+    let tally = model::run(Plan { programs: 40, seed: 0x7001_6a7e });
+    say(&format!("{tally:#?}"));
+    let counts = [tally.refused, tally.in_doubt, tally.nested, tally.steps, tally.entries, tally.effects];
+    assert!(counts.iter().all(|count| *count > 0), "{tally:#?}");
+}

@@ -1,0 +1,220 @@
+//! One call, and the lives of the hosts that carry it out. Each life is a new loop on the same store. It ends with the
+//! call, or with a kill at a commit.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use dispatch::ports::{AppendError, Clock as _, Commit, Journals as _, Log as _};
+use dispatch::{Answer, Dispatcher, Error, Handle, Parts, Until};
+use domain::journal::{Entry, Record};
+use domain::suspension::{Suspension, SuspensionKind};
+use domain::{
+    CallIndex, ConversationId, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId, principal::Role,
+    turn::TurnSettings,
+};
+use toolgate_tests::faults::{Death, MortalStore};
+use toolgate_tests::requests::{answer, call, conversation, principal, turn};
+use toolgate_tests::world::World;
+
+use super::guests::{Guests, runtime};
+use super::program::Program;
+
+/// How often a life looks whether a wait that is over has ended.
+const MAX_LOOKS: u32 = 1_000_000;
+
+/// Longer than any wait of a call.
+const LONG: Span = Span::from_secs(1 << 30);
+
+/// The end of a life.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kill {
+    /// The number of the life's commits before the one at which it dies.
+    pub(crate) commit: usize,
+    pub(crate) death: Death,
+}
+
+/// A call that has ended.
+pub(crate) struct Carried {
+    pub(crate) done: Done,
+    /// The kills before its end.
+    pub(crate) kills: usize,
+    /// The commits of the last life.
+    pub(crate) commits: usize,
+    /// Commits of superseded runs that came late and were refused.
+    pub(crate) refused: usize,
+}
+
+/// The traces of a call and of its nested turns. A kill changes none of them.
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
+    /// The number of nested turns.
+    pub(crate) nested: usize,
+    /// The ended steps: their digests, times and ends.
+    pub(crate) steps: Vec<String>,
+    /// The journals, without what names runs.
+    pub(crate) journal: Vec<String>,
+    pub(crate) values: Vec<String>,
+    /// The answers of the server to the requests that it carried out, in order. Each has the body of its request.
+    pub(crate) effects: Vec<String>,
+}
+
+/// Carries a program out in a new world. Each life ends with the next kill, and without one it ends with the call.
+pub(crate) fn carry_out(guests: &Guests, program: &Program, kills: &[Kill]) -> Carried {
+    let world = guests.world();
+    guests.server.limit(program.limited.iter().cloned());
+    let mut lives = Lives { guests, program, world, lifted: HashSet::new(), late: None, refused: 0 };
+    for (number, kill) in kills.iter().enumerate() {
+        if let Some((turns, commits)) = lives.live(Some(*kill)) {
+            return lives.end(&turns, number, commits);
+        }
+    }
+    let (turns, commits) = lives.live(None).expect("nothing kills this host");
+    lives.end(&turns, kills.len(), commits)
+}
+
+/// The lives of the hosts that carry a program out.
+struct Lives<'a> {
+    guests: &'a Guests,
+    program: &'a Program,
+    world: World,
+    /// The waits for the server that have ended.
+    lifted: HashSet<SuspensionId>,
+    /// The commit of the last life that is still on its way.
+    late: Option<Commit>,
+    refused: usize,
+}
+
+impl Lives<'_> {
+    /// One life. Returns the turns if the call ended, the nested ones first, and the number of commits.
+    fn live(&mut self, kill: Option<Kill>) -> Option<(Vec<Turn>, usize)> {
+        let store = Arc::new(MortalStore::new(self.world.store.clone()));
+        if let Some(Kill { commit, death }) = kill {
+            store.die_after(commit, death);
+        }
+        let runtime = runtime();
+        let ended = runtime.block_on(async {
+            let settings = TurnSettings { max_attempts: u32::MAX, ..TurnSettings::default() };
+            let parts = self.world.parts(self.guests.registry.clone());
+            let host = Dispatcher::start(Parts { store: store.clone(), settings, ..parts });
+            let handle = host.handle();
+            tokio::select! {
+                biased;
+                () = store.died() => None,
+                turns = self.call(&handle) => Some(turns),
+            }
+        });
+        // A thread of the killed host may still wait.
+        runtime.shutdown_background();
+        let commits = store.commits();
+        if let Some(late) = self.late.take() {
+            self.append_late(&late, commits);
+        }
+        self.late = store.take_late();
+        Some((ended?, commits))
+    }
+
+    /// The commit of the life before the last comes to the disk. It is refused after a commit of the last life.
+    fn append_late(&mut self, late: &Commit, commits: usize) {
+        match runtime().block_on(self.world.store.append(late)) {
+            Ok(_) => assert_eq!(commits, 0, "a superseded run changed something: {late:?}, with {}", self.program),
+            Err(AppendError::Superseded | AppendError::Conflict | AppendError::CallExists(_)) => self.refused += 1,
+            Err(error) => panic!("a late commit: {error}, with {}", self.program),
+        }
+    }
+
+    /// Submits the call if no host has it, and answers what it asks, until it ends. Returns the turns, nested ones first.
+    async fn call(&mut self, handle: &Handle) -> Vec<Turn> {
+        let (agent, of) = (principal("agent", Role::Caller), conversation("c"));
+        let request = turn("c", [call("call", "run", self.program.arguments())]);
+        let id = handle.submit(&agent, request).await.expect("the turn is submitted").turn.id;
+        for _ in 0..MAX_LOOKS {
+            let outer = quiet(handle, &agent, &of, id).await;
+            let mut turns = nested(handle, &agent).await;
+            let has_ended = outer.is_ended();
+            turns.push(outer);
+            if has_ended {
+                return turns;
+            }
+            for open in turns.iter().flat_map(Turn::pending) {
+                self.end_wait(handle, &agent, open.2).await;
+            }
+            // The host sees in a task of its own that a wait is over.
+            tokio::task::yield_now().await;
+        }
+        panic!("the call does not go on: {}", self.program)
+    }
+
+    /// Ends a wait: its time comes, or somebody answers.
+    async fn end_wait(&mut self, handle: &Handle, agent: &Principal, open: &Suspension) {
+        match open.kind() {
+            SuspensionKind::Children => {}
+            SuspensionKind::Timer | SuspensionKind::RateLimit => {
+                if open.kind() == SuspensionKind::RateLimit && self.lifted.insert(open.id) {
+                    self.guests.server.lift();
+                }
+                let left = open.expires_at.millis().saturating_sub(self.world.clock.now().millis());
+                self.world.clock.advance(Span::from_millis(left));
+            }
+            kind => {
+                let (decision, data) = self.program.answer(open);
+                let data = data.map(|data| Json::unchecked(data.to_string()));
+                let is_external = kind == SuspensionKind::External;
+                let by = if is_external { agent.clone() } else { principal("ann", Role::Approver) };
+                match handle.resolve(&by, Answer { data, ..answer(open.id, decision) }).await {
+                    Ok(_) | Err(Error::Refused(Refusal::Stale { .. })) => {}
+                    Err(error) => panic!("the answer to {open:?} is refused: {error}"),
+                }
+            }
+        }
+    }
+
+    /// The traces of these turns.
+    fn end(self, turns: &[Turn], kills: usize, commits: usize) -> Carried {
+        let (mut steps, mut journal) = (Vec::new(), Vec::new());
+        for (number, turn) in turns.iter().enumerate() {
+            let name = if number + 1 < turns.len() { format!("nested turn {number}") } else { "turn".to_owned() };
+            steps.extend(turn.calls[0].steps().map(|step| format!("{name}: {step:?}")));
+            let entries = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
+            journal.extend(entries.iter().map(|entry| format!("{name}: {}", shown(entry))));
+        }
+        let outer = turns.last().and_then(|turn| turn.calls[0].outcome());
+        let effects = self.guests.server.carried_out().into_iter().map(|(_, answer)| answer).collect();
+        let done = Done {
+            outcome: outer.expect("the call has ended").clone(),
+            nested: turns.len() - 1,
+            steps,
+            journal,
+            values: self.guests.values(),
+            effects,
+        };
+        Carried { done, kills, commits, refused: self.refused }
+    }
+}
+
+/// The turn once no call of it runs.
+async fn quiet(handle: &Handle, agent: &Principal, of: &ConversationId, turn: TurnId) -> Turn {
+    handle.wait(agent, of, turn, Until::Quiet, LONG).await.expect("the turn can be read")
+}
+
+/// The nested turns in the order of their submission, once no call of them runs.
+async fn nested(handle: &Handle, agent: &Principal) -> Vec<Turn> {
+    let of = conversation("~c");
+    // Before the first one, there is no such conversation.
+    let listed = handle.turns(agent, &of, |_| true, None, 100).await.map_or_else(|_| Vec::new(), |(turns, _)| turns);
+    let mut turns = Vec::new();
+    for turn in listed {
+        turns.push(if turn.is_ended() { turn } else { quiet(handle, agent, &of, turn.id).await });
+    }
+    turns.sort_by_key(|turn| turn.id);
+    turns
+}
+
+/// An entry without its run and its salt. `in_doubt` of a refusal says whether a kill came before it.
+fn shown(entry: &Entry) -> String {
+    let Entry { number, step, function, digest, at, record, .. } = entry;
+    let record = match record {
+        Record::Refused(refused) => format!("refused until {:?} for {:?}", refused.until, refused.wait),
+        other => format!("{other:?}"),
+    };
+    format!("{number} after {step}: {function:?} {digest} {at:?} {record}")
+}

@@ -1,0 +1,104 @@
+//! A server that carries out each request once, by its `Idempotency-Key`, and records what it carried out.
+
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result};
+
+/// A running server.
+pub(crate) struct Recorder {
+    address: SocketAddr,
+    effects: Arc<Mutex<Vec<Effect>>>,
+}
+
+/// A request that was carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Effect {
+    pub(crate) body: String,
+    /// How often the request came.
+    pub(crate) requests: usize,
+    key: String,
+}
+
+impl Recorder {
+    pub(crate) fn start() -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("there is no free port")?;
+        let address = listener.local_addr().context("there is no free port")?;
+        let effects = Arc::<Mutex<Vec<Effect>>>::default();
+        let recorded = effects.clone();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                // A host that was killed sends no whole request, or reads no answer.
+                let _ = answer(&mut stream, &recorded);
+            }
+        });
+        Ok(Self { address, effects })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// The requests that it carried out, in order.
+    pub(crate) fn effects(&self) -> Vec<Effect> {
+        lock(&self.effects).clone()
+    }
+}
+
+fn lock(effects: &Mutex<Vec<Effect>>) -> MutexGuard<'_, Vec<Effect>> {
+    effects.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn answer(stream: &mut TcpStream, effects: &Mutex<Vec<Effect>>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut length, mut is_chunked, mut key) = (0, false, String::new());
+    loop {
+        let line = line(&mut reader)?;
+        if line.is_empty() {
+            break;
+        }
+        let Some((name, value)) = line.split_once(": ") else { continue };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().unwrap_or(0),
+            "transfer-encoding" => is_chunked = true,
+            "idempotency-key" => key = value.to_owned(),
+            _ => {}
+        }
+    }
+    let body = if is_chunked { chunks(&mut reader)? } else { part(&mut reader, length)? };
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let mut effects = lock(effects);
+    match effects.iter_mut().find(|effect| effect.key == key) {
+        Some(effect) => effect.requests += 1,
+        None => effects.push(Effect { body, requests: 1, key }),
+    }
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone")
+}
+
+/// A line without its end. A host that was killed does not send all of it.
+fn line(reader: &mut BufReader<TcpStream>) -> std::io::Result<String> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    line.strip_suffix("\r\n").map(str::to_owned).ok_or_else(|| ErrorKind::UnexpectedEof.into())
+}
+
+fn part(reader: &mut BufReader<TcpStream>, length: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    reader.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A body in chunks, each with its length in hexadecimal.
+fn chunks(reader: &mut BufReader<TcpStream>) -> std::io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let length = usize::from_str_radix(&line(reader)?, 16).unwrap_or(0);
+        body.extend(part(reader, length)?);
+        // The end of its line.
+        part(reader, 2)?;
+        if length == 0 {
+            return Ok(body);
+        }
+    }
+}
