@@ -104,7 +104,7 @@ func OnExpiry(outcome Expiry) GateOption {
 type Expiry string
 
 const (
-	// ExpiryError ends the call as `expired`. This is the default.
+	// ExpiryError ends the call as `expired`. This is the default, except for a durable tool.
 	ExpiryError Expiry = "error"
 	// ExpiryDeny ends the call as `denied`.
 	ExpiryDeny Expiry = "deny"
@@ -154,7 +154,9 @@ func Recover(how Recovery) RunOption {
 	return func(t *Tool) { t.options["recovery"] = string(how) }
 }
 
-// Recovery is the treatment of a call that was running when the host was killed.
+// Recovery is the treatment of a call that was running when the host was killed. A call of a durable tool always continues after its
+// last step. There, it is about an HTTP request that was begun, whose answer was lost, and whose grant does not say `idempotent`; the
+// default is RecoverAsk.
 type Recovery string
 
 const (

@@ -19,6 +19,9 @@ struct Seen {
     /// The number of connections so far, and the number of the connection that is closed at once.
     connections: usize,
     closes: Option<usize>,
+    /// The number of the connection whose request is carried out and never answered, and the connection.
+    holds: Option<usize>,
+    held: Vec<TcpStream>,
     /// The keys that were carried out, each with its answer.
     done: Vec<(String, String)>,
     /// The next requests are not carried out. Each gets the answer with this status and this `retry-after`.
@@ -60,17 +63,23 @@ impl Server {
     pub fn close(&self, connection: usize) {
         self.seen.lock().expect("no thread panicked").closes = Some(connection);
     }
+
+    /// Carries out the request of the connection of this number, and never answers it.
+    pub fn hold(&self, connection: usize) {
+        self.seen.lock().expect("no thread panicked").holds = Some(connection);
+    }
 }
 
 fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
-    {
+    let is_held = {
         let mut seen = seen.lock().expect("no thread panicked");
         let number = seen.connections;
         seen.connections += 1;
         if seen.closes == Some(number) {
             return;
         }
-    }
+        seen.holds == Some(number)
+    };
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
         head.push(byte[0]);
@@ -112,6 +121,10 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) {
             },
         };
         seen.requests.push(Request { method, key, authorization, body });
+        if is_held {
+            seen.held.extend(stream.try_clone());
+            return;
+        }
         let refused = |(status, after)| format!("{status} Later\r\nretry-after: {after}");
         (refusal.map_or_else(|| "200 OK".to_owned(), refused), text)
     };

@@ -64,7 +64,9 @@ pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLin
 pub use standing::{AllArguments, PinnedArguments, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginCounts, PluginNames, StoreState};
 pub use step::StepSummary;
-pub use suspension::{Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, Resolved, Suspension};
+pub use suspension::{
+    Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, RequestInDoubt, Resolved, Suspension,
+};
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
 pub use verbatim::Verbatim;

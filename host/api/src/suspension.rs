@@ -1,6 +1,7 @@
 //! Suspensions and their answers.
 
 use dispatch::{Answered, SuspensionView};
+use domain::doubt::Doubt;
 use domain::suspension::SuspensionKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -122,6 +123,12 @@ pub struct Suspension {
     pub declaration: Option<String>,
     /// The attempt that ran when a host was killed. Present if the question is whether to run the call again.
     pub in_doubt_attempt: Option<u32>,
+    /// The requests of a durable call that may have been carried out when a host was killed. Present if the question is what to do
+    /// about them. `arguments` is then an object with the entry of each request as a name, and the value `"undecided"`. An approval
+    /// must send `arguments` with a decision for each: `"send_again"`; `{"status":200,"body":"…"}`, the answer of a server that
+    /// carried it out; or `"fail"`, an error for the tool. A denial ends the call `in_doubt`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests_in_doubt: Vec<RequestInDoubt>,
     /// How it ended. Absent while it is open.
     pub closed: Option<Closed>,
     /// Its deliveries to webhooks, in order. Present only where an approver or an admin reads this one suspension.
@@ -168,6 +175,23 @@ impl Display {
             + optional(&self.metadata)
             + optional(&self.title)
             + optional(&self.reason)
+    }
+}
+
+/// A request that was begun, and whose answer nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RequestInDoubt {
+    /// Its entry in the journal of the call.
+    pub entry: u32,
+    /// Its method and URL without a query. Secrets of the host and the user of the URL are left out.
+    pub request: String,
+    /// When it was begun.
+    pub at: String,
+}
+
+impl From<&domain::doubt::DoubtfulRequest> for RequestInDoubt {
+    fn from(request: &domain::doubt::DoubtfulRequest) -> Self {
+        Self { entry: request.entry, request: request.request.to_string(), at: rfc3339(request.at) }
     }
 }
 
@@ -363,7 +387,13 @@ impl Suspension {
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
-            in_doubt_attempt: suspension.in_doubt(),
+            in_doubt_attempt: match suspension.doubt() {
+                Some(Doubt::Run(attempt)) => Some(*attempt),
+                Some(Doubt::Requests(_)) | None => None,
+            },
+            requests_in_doubt: suspension
+                .doubtful_requests()
+                .map_or_else(Vec::new, |requests| requests.all().iter().map(RequestInDoubt::from).collect()),
             closed: closed.map(|closed| Closed {
                 approvers: several(approvers.iter().copied()),
                 ..Closed::new(closed, arguments)

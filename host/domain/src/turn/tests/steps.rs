@@ -28,6 +28,7 @@ pub(super) fn end(verb: &str, now: u64) -> RunEnd {
         "call" => StepWait::Calls(super::nested::calls(2)),
         "sleep" => StepWait::Time(Timestamp::from_millis(now + 60_000)),
         "limit" => StepWait::RateLimit(Timestamp::from_millis(now + 60_000)),
+        "doubt" => return RunEnd::InDoubt(super::recovery::requests()),
         _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),
     };
     RunEnd::Waits(StepRequest { digest: Digest::of(verb), wait })

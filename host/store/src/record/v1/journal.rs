@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::{
     Digest, Span, Timestamp,
-    journal::{Entry, JournalSummary, Record, RefusedForNow},
+    journal::{Begun, Entry, JournalSummary, Record, RefusedForNow},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -29,7 +29,12 @@ records! {
         digest: Digest,
     }
 
-    enum Record "Record" { Result(Arc<str>), Begun(Arc<str>), Refused(RefusedForNow) }
+    enum Record "Record" { Result(Arc<str>), Begun(Begun), Refused(RefusedForNow) }
+
+    struct Begun "Begun" {
+        name: Arc<str>,
+        target: Option<Arc<str>> = "Option::is_none",
+    }
 
     struct RefusedForNow "RefusedForNow" {
         until: Timestamp,
