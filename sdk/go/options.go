@@ -104,7 +104,7 @@ func OnExpiry(outcome Expiry) GateOption {
 type Expiry string
 
 const (
-	// ExpiryError ends the call as `expired`. This is the default, except for a durable tool.
+	// ExpiryError ends the call as `expired`. This is the default.
 	ExpiryError Expiry = "error"
 	// ExpiryDeny ends the call as `denied`.
 	ExpiryDeny Expiry = "deny"
@@ -156,11 +156,11 @@ func Recover(how Recovery) RunOption {
 
 // Recovery is the treatment of a call that was running when the host was killed. A call of a durable tool always continues after its
 // last step. There, it is about an HTTP request that was begun, whose answer was lost, and whose grant does not say `idempotent`; the
-// default is RecoverAsk.
+// default is RecoverFail.
 type Recovery string
 
 const (
-	// RecoverRetry runs it again with the same idempotency key. This is the default.
+	// RecoverRetry runs it again with the same idempotency key. This is the default, except for a durable tool.
 	RecoverRetry Recovery = "retry"
 	// RecoverAsk lets a person decide.
 	RecoverAsk Recovery = "ask"

@@ -11,7 +11,7 @@ use dispatch::{Answer, Dispatcher, Handle};
 use domain::{
     Digest, Json, Outcome, Span, Timestamp, Turn, TurnId,
     doubt::{DecidedRequest, Doubt, RequestDecision},
-    journal::{Begun, Entry, Record},
+    journal::{Entry, Record},
     principal::Role,
     step::RunEnd,
 };
@@ -107,7 +107,7 @@ async fn send(run: Run, decided: Arc<Mutex<Vec<DecidedRequest>>>) -> End {
         digest: Digest::of(path),
         at: Timestamp::from_millis(0),
         salt: None,
-        record: Record::Begun(Begun { name: format!("http POST https://a{path}").into(), target: None }),
+        record: Record::Begun(format!("http POST https://a{path}").into()),
     };
     let (journal, _) = run.journal.unwrap();
     journal.append(vec![entry(0, "/x"), entry(1, "/y")], Vec::new()).await.unwrap();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::doubt::{DecidedRequest, RequestDecision};
-use domain::journal::{Begun, Entry, JournalBounds, Record, RefusedForNow, ValueChange};
+use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
 use domain::step::Durable;
 use domain::{Digest, Timestamp};
 
@@ -272,12 +272,12 @@ impl Journal {
         self.0.time.now()
     }
 
-    /// Begins an effect at this target. It is on disk when this returns.
+    /// Begins an effect. It is on disk when this returns.
     ///
     /// # Errors
     /// [`JournalError`]
-    pub(crate) async fn begin(&self, call: &HostCall, target: Arc<str>) -> Result<(), JournalError> {
-        self.add(call, Record::Begun(Begun { name: call.name.clone(), target: Some(target) }))?;
+    pub(crate) async fn begin(&self, call: &HostCall) -> Result<(), JournalError> {
+        self.add(call, Record::Begun(call.name.clone()))?;
         self.flush().await
     }
 

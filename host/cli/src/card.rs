@@ -168,7 +168,7 @@ fn commands(item: &Suspension) -> Vec<String> {
     let id = escape::line(&item.suspension);
     match item.kind.0 {
         SuspensionKind::Approval if !item.requests_in_doubt.is_empty() => {
-            let each = item.requests_in_doubt.iter().map(|request| format!("\"{}\":\"send_again\"", request.entry));
+            let each = item.requests_in_doubt.iter().map(|request| format!("\"{}\":\"DECISION\"", request.entry));
             let decisions = each.collect::<Vec<_>>().join(",");
             vec![
                 format!("toolgate approve {id} --arguments '{{{decisions}}}'"),

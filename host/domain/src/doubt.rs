@@ -55,6 +55,9 @@ pub struct DecidedRequest {
     pub decision: RequestDecision,
 }
 
+/// The maximum number of requests that one question lists. A call with more ends in doubt.
+pub const MAX_REQUESTS: usize = 32;
+
 const UNDECIDED: &str = "undecided";
 const SEND_AGAIN: &str = "send_again";
 const FAIL: &str = "fail";
@@ -115,12 +118,9 @@ impl DoubtfulRequests {
             }
         }
         let is_known = |name: &str| self.all.iter().any(|request| request.entry.to_string() == name);
-        let unknown = members.iter().filter(|(name, _)| !is_known(name));
-        faults.extend(
-            unknown.map(|(name, _)| {
-                fault(format!("/{}", pointer_step(name)), "no request in doubt has this number".into())
-            }),
-        );
+        if let Some((name, _)) = members.iter().find(|(name, _)| !is_known(name)) {
+            faults.push(fault(format!("/{}", pointer_step(name)), "no request in doubt has this number".into()));
+        }
         if faults.is_empty() { Ok(decided) } else { Err(faults) }
     }
 }

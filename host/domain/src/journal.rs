@@ -29,21 +29,11 @@ pub struct Entry {
 pub enum Record {
     /// The result of a host function, in a form of its capability.
     Result(Arc<str>),
-    /// An effect is about to begin. Its result is the next entry. Without one, nobody knows whether it happened. If the effect
-    /// is begun once more, somebody has decided to repeat it.
-    Begun(Begun),
+    /// An effect is about to begin. This text names it for people. Its result is the next entry. Without one, nobody
+    /// knows whether it happened. If the effect is begun once more, somebody has decided to repeat it.
+    Begun(Arc<str>),
     /// The server refused the request for now. A later run sends it again.
     Refused(RefusedForNow),
-}
-
-/// An effect that was begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Begun {
-    /// Its name for people.
-    pub name: Arc<str>,
-    /// The method and the URL of the request, without a query. A later run finds out with it whether a grant calls the request
-    /// idempotent. `None`: an older host did not store it.
-    pub target: Option<Arc<str>>,
 }
 
 /// A refusal for now: the server asks to wait.
@@ -64,22 +54,13 @@ impl Entry {
     /// Its size, for the bounds of a journal.
     #[must_use]
     pub fn size(&self) -> usize {
-        let length = |text: Option<&Arc<str>>| text.map_or(0, |text| text.len());
-        ENTRY + self.text().len() + length(self.function.as_ref()) + length(self.target())
+        ENTRY + self.text().len() + self.function.as_ref().map_or(0, |function| function.len())
     }
 
     fn text(&self) -> &str {
         match &self.record {
-            Record::Result(text) => text,
-            Record::Begun(begun) => &begun.name,
+            Record::Result(text) | Record::Begun(text) => text,
             Record::Refused(_) => "",
-        }
-    }
-
-    fn target(&self) -> Option<&Arc<str>> {
-        match &self.record {
-            Record::Begun(begun) => begun.target.as_ref(),
-            Record::Result(_) | Record::Refused(_) => None,
         }
     }
 }
@@ -118,16 +99,14 @@ impl JournalSummary {
         let wait = refused.map(|refused| refused.wait.millis().to_be_bytes());
         let in_doubt = refused.map(|refused| [u8::from(refused.in_doubt)]);
         let run = entry.run.map(u32::to_be_bytes);
-        let [number, step] = [entry.number, entry.step].map(u32::to_be_bytes);
-        let at = entry.at.millis().to_be_bytes();
-        let mut parts: Vec<&[u8]> = vec![
+        let parts: [&[u8]; 13] = [
             self.digest.as_bytes(),
-            &number,
-            &step,
+            &entry.number.to_be_bytes(),
+            &entry.step.to_be_bytes(),
             run.as_ref().map_or(&[], |run| run.as_slice()),
             entry.function.as_ref().map_or(&[], |function| function.as_bytes()),
             entry.digest.as_bytes(),
-            &at,
+            &entry.at.millis().to_be_bytes(),
             entry.salt.as_ref().map_or(&[], |salt| salt.as_bytes().as_slice()),
             kind,
             entry.text().as_bytes(),
@@ -135,8 +114,6 @@ impl JournalSummary {
             wait.as_ref().map_or(&[], |wait| wait.as_slice()),
             in_doubt.as_ref().map_or(&[], |in_doubt| in_doubt.as_slice()),
         ];
-        // The digests of older entries have no such part.
-        parts.extend(entry.target().map(|target| target.as_bytes()));
         let size = u64::try_from(entry.size()).unwrap_or(u64::MAX);
         Self {
             entries: self.entries.saturating_add(1),
@@ -185,10 +162,6 @@ mod tests {
         }
     }
 
-    fn begun(target: Option<Arc<str>>) -> Record {
-        Record::Begun(Begun { name: "1".into(), target })
-    }
-
     #[test]
     fn summary_depends_on_every_member_and_on_the_order() {
         let of = |entries: &[Entry]| JournalSummary::of(entries);
@@ -205,8 +178,7 @@ mod tests {
             Entry { at: Timestamp::from_millis(4), ..one.clone() },
             Entry { salt: Some(Digest::of("salt")), ..one.clone() },
             Entry { record: Record::Result("2".into()), ..one.clone() },
-            Entry { record: begun(None), ..one.clone() },
-            Entry { record: begun(Some("POST https://a/".into())), ..one.clone() },
+            Entry { record: Record::Begun("1".into()), ..one.clone() },
         ];
         for other in others {
             assert_ne!(of(&[zero.clone(), other.clone()]).digest, both.digest, "{other:?}");

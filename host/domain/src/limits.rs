@@ -8,7 +8,7 @@ use crate::Span;
 pub struct Limits {
     /// The time from instantiation to result, including waits in host functions.
     pub time: Span,
-    /// The time of the processor for the part that one run of a durable call repeats. It does not count against `time`.
+    /// The processor time for the part that one run of a durable call repeats. It does not count against `time`.
     pub replay: Span,
     /// The time that a call gets to stop by itself. The host ends a cancelled call after this time. The host also asks
     /// a call to stop this long before its time limit, but not before half of that limit. Zero: the host ends a

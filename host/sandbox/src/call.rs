@@ -10,6 +10,8 @@ use capabilities::http::doubtful_requests;
 use capabilities::{Stop, excerpt};
 use domain::{
     Digest, Json, Limits, Outcome, Span,
+    call::Level,
+    doubt::{self, DoubtfulRequest},
     outcome::{Failure, FailureCode},
     step::StepRequest,
 };
@@ -22,7 +24,7 @@ use crate::clock::Stopwatch;
 use crate::durable;
 use crate::ending::{self, Purpose};
 use crate::guest::{Guest, written};
-use crate::job::{Durable, GuestEnd, Job, RunEnd};
+use crate::job::{Durable, GuestEnd, Job, RunEnd, RunUsage};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
@@ -59,7 +61,11 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     }
     let requests = |durable| doubtful_requests(durable, &job.grants.http);
     if let Some(requests) = job.durable.as_ref().and_then(requests) {
-        return GuestEnd { ended: RunEnd::InDoubt(requests), spent: None, wrote: false };
+        for DoubtfulRequest { entry, request, .. } in requests.all().iter().take(doubt::MAX_REQUESTS) {
+            let why = "was begun by a run that was interrupted, and nobody knows whether it was carried out";
+            sink.log(Level::Warn, &format!("{request} {why} (entry {entry} of the journal)"));
+        }
+        return GuestEnd { ended: RunEnd::InDoubt(requests), spent: Some(RunUsage::default()), wrote: false };
     }
     let shared = &plugin.shared;
     let expected = plugin.peak.expected(limits.memory);

@@ -36,9 +36,9 @@ type Upgrade = Option<fn(&mut Value)>;
 
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
 /// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 the waits that servers ask for
-/// and the summaries of journals. Version 5 has nested turns, and the decisions about requests in doubt, which follow the recovery of the
-/// tool.
-const EVENTS: &[Upgrade] = &[None, None, None, Some(upgrades::asks_about_requests)];
+/// and the summaries of journals. Version 5 has nested turns. Version 6 has requests in doubt, about which the recovery of
+/// a durable tool decides.
+const EVENTS: &[Upgrade] = &[None, None, None, None, Some(upgrades::durable_calls_fail_in_doubt)];
 
 /// The version that is written.
 const fn newest(upgrades: &[Upgrade]) -> u8 {
@@ -123,9 +123,8 @@ record!(
     EndedTurn,
     Audience,
     RunLog,
-    // Version 2 has its run and its function, requests that a server refused for now, and in the first entry a salt. Version 3 has
-    // the target of a request that was begun.
-    Entry = [None, Some(upgrades::names_the_begun)]
+    // Version 2 has its run and its function, requests that a server refused for now, and in the first entry a salt.
+    Entry = [None]
 );
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<T, Unreadable> {

@@ -328,7 +328,7 @@ interface Runs<P, R> {
   timeoutMs?: number;
   /**
    * How the host continues a call that was running when the host was killed. In a durable tool, what it does about an HTTP request that
-   * was begun and whose answer was lost; the default is then "ask".
+   * was begun and whose answer was lost; the default is then "fail".
    */
   recovery?: "retry" | "ask" | "fail";
   /** Whether a call may wait in the middle of its code: `call.ask`. package.json must have `"toolgate": {"durable": true}`. */

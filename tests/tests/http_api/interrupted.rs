@@ -90,7 +90,7 @@ fn request_interrupted_by_a_kill_is_decided_by_a_person() {
     let name = format!("http POST {}", server.url("/add"));
     assert_eq!((&request["entry"], &request["request"]), (&json!(1), &json!(name)), "without its query");
     let card = host.cli(Some(&host.approver), &["show", asked["suspension"].as_str().unwrap()]).out;
-    assert!(card.contains(&format!("1: {name}")) && card.contains(r#"--arguments '{"1":"send_again"}'"#), "{card}");
+    assert!(card.contains(&format!("1: {name}")) && card.contains(r#"--arguments '{"1":"DECISION"}'"#), "{card}");
 
     let id = asked["suspension"].as_str().unwrap();
     let by_caller = host.agent.resolve(id, json!({"decision": "approve", "arguments": {"1": "send_again"}}));

@@ -32,6 +32,11 @@ fn request_without_a_recorded_answer_is_in_doubt() {
     assert_eq!(changes(&server).len(), 1, "it is not sent again");
     let [doubts] = &*ended.doubts else { panic!("{:?}", ended.doubts) };
     assert_eq!(doubts, &[format!("2 http POST {}", server.url("/add"))], "the query is not shown");
+    let line = ended.log.last().unwrap();
+    assert!(
+        line.contains("/add was begun by a run that was interrupted") && line.contains("(entry 2 of the"),
+        "{line}"
+    );
     assert_eq!(place.values(), [("k".to_owned(), "\"v\"".to_owned())], "nothing follows it");
 }
 

@@ -155,7 +155,8 @@ impl Place {
                 RunEnd::InDoubt(requests) => {
                     doubts.push(requests.all().iter().map(|each| format!("{} {}", each.entry, each.request)).collect());
                     let Some(value) = self.decisions.pop_front() else {
-                        return Ended { outcome: Outcome::InDoubt, log: Vec::new(), repeated, limits, doubts };
+                        let (outcome, log) = (Outcome::InDoubt, heard.lines.lock().unwrap().clone());
+                        return Ended { outcome, log, repeated, limits, doubts };
                     };
                     self.decided.extend(requests.decided(Some(&Json::unchecked(value.to_string()))).unwrap());
                 }

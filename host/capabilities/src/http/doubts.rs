@@ -19,8 +19,11 @@ pub fn doubtful_requests(durable: &Durable, rules: &[HttpRule]) -> Option<Doubtf
     durable.journal.iter().for_each(|entry| open.pass(entry));
     let doubtful = open.0.into_iter().filter_map(|request| {
         let entry = request.in_doubt.filter(|entry| !is_decided(*entry))?;
-        let is_idempotent = request.target.as_ref().is_some_and(|target| is_idempotent(target, rules));
-        (!is_idempotent).then_some(DoubtfulRequest { entry, request: request.name, at: request.at })
+        (!is_idempotent(&request.name, rules)).then_some(DoubtfulRequest {
+            entry,
+            request: request.name,
+            at: request.at,
+        })
     });
     let doubtful: Arc<[DoubtfulRequest]> = doubtful.collect();
     (!doubtful.is_empty()).then(|| DoubtfulRequests::new(doubtful))
@@ -30,7 +33,6 @@ pub fn doubtful_requests(durable: &Durable, rules: &[HttpRule]) -> Option<Doubtf
 struct OpenRequest {
     digest: Digest,
     name: Arc<str>,
-    target: Option<Arc<str>>,
     at: Timestamp,
     /// The number of steps before its refusal. `None`: it was not refused for now.
     refused_in: Option<u32>,
@@ -46,10 +48,9 @@ impl Open {
     fn pass(&mut self, entry: &Entry) {
         let at = self.0.iter().position(|open| open.is_continued_by(entry));
         match (&entry.record, at) {
-            (Record::Begun(begun), None) => self.0.push(OpenRequest {
+            (Record::Begun(name), None) => self.0.push(OpenRequest {
                 digest: entry.digest,
-                name: Arc::clone(&begun.name),
-                target: begun.target.clone(),
+                name: Arc::clone(name),
                 at: entry.at,
                 refused_in: None,
                 in_doubt: Some(entry.number),
@@ -79,9 +80,11 @@ impl OpenRequest {
     }
 }
 
-/// Whether a grant says that the server carries out this request only once.
-fn is_idempotent(target: &str, rules: &[HttpRule]) -> bool {
-    let Some((method, url)) = target.split_once(' ') else { return false };
+/// Whether a grant says that the server carries out this request only once. The name can be shortened, and secrets are left
+/// out of it, so this can be wrong. It decides only whether somebody is asked: before the request is sent again, the grant is
+/// compared with the request itself.
+fn is_idempotent(name: &str, rules: &[HttpRule]) -> bool {
+    let Some((method, url)) = name.strip_prefix("http ").unwrap_or(name).split_once(' ') else { return false };
     let Ok(url) = Url::parse(url) else { return false };
     rules.iter().any(|rule| rule.idempotent && rule.allows(method, &url).is_ok())
 }
@@ -90,7 +93,7 @@ fn is_idempotent(target: &str, rules: &[HttpRule]) -> bool {
 mod tests {
     use domain::Span;
     use domain::doubt::RequestDecision;
-    use domain::journal::{Begun, RefusedForNow};
+    use domain::journal::RefusedForNow;
 
     use super::*;
     use crate::http::Reach;
@@ -106,7 +109,6 @@ mod tests {
     fn durable(entries: &[(u32, &str, Is)]) -> Durable {
         let entry = |(number, (step, path, is)): (u32, &(u32, &str, Is))| {
             let name: Arc<str> = format!("http POST https://api.example.com{path}").into();
-            let target = Some(format!("POST https://api.example.com{path}").into());
             let (until, wait) = (Timestamp::from_millis(9), Span::from_secs(1));
             Entry {
                 number,
@@ -117,7 +119,7 @@ mod tests {
                 at: Timestamp::from_millis(u64::from(number)),
                 salt: None,
                 record: match is {
-                    Is::Begun => Record::Begun(Begun { name, target }),
+                    Is::Begun => Record::Begun(name),
                     Is::Done => Record::Result("{}".into()),
                     Is::Refused(in_doubt) => Record::Refused(RefusedForNow { until, wait, in_doubt: *in_doubt }),
                 },

@@ -1,7 +1,5 @@
 //! Carries out the requests of a durable call, each in one run only. Later runs get the recorded answers.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use domain::Timestamp;
 use domain::doubt::RequestDecision;
@@ -210,7 +208,7 @@ impl Requests {
             Err(error) => return Ok(Ok(failed(error)?)),
         };
         if !is_safe(&parts.method) && !is_begun {
-            journal.begin(call, target(parts)).await?;
+            journal.begin(call).await?;
         }
         let (answer, task) = exchange.start();
         let response = match answer.response(task).await {
@@ -260,12 +258,6 @@ pub(super) fn shown(parts: &Parts, vault: Option<&Vault>) -> String {
         Some(vault) => excerpt(&vault.redacted(text)),
         None => excerpt(&text),
     }
-}
-
-/// The method and the URL of a request, without a query. Secrets are placeholders.
-fn target(parts: &Parts) -> Arc<str> {
-    let uri = parts.uri.to_string();
-    format!("{} {}", parts.method, uri.split(['?', '#']).next().unwrap_or_default()).into()
 }
 
 /// The request as the guest made it, without what the host adds. Secrets are placeholders.

@@ -75,7 +75,7 @@ fn recorded() -> Arc<[Entry]> {
     let (journal, written, _) = run(&[].into(), 1, JournalBounds::default());
     journal.record(&call("a"), "1".into()).unwrap();
     journal.pass_step().unwrap();
-    at_once(journal.begin(&call("b"), "POST https://a/".into())).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     assert_eq!(written.batches(), [2, 1], "the result comes with the effect, and both before the effect's own result");
     written.entries()
@@ -151,10 +151,10 @@ fn effect_without_a_result_is_in_doubt() {
 #[test]
 fn effect_that_is_begun_once_more_keeps_its_first_entry() {
     let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
-    at_once(journal.begin(&call("b"), "POST https://a/".into())).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     let (journal, again, _) = run(&written.entries(), 0, JournalBounds::default());
     assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 0, last: 0 }));
-    at_once(journal.begin(&call("b"), "POST https://a/".into())).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     let entries: Arc<[Entry]> = [&*written.entries(), &*again.entries()].concat().into();
     let (journal, last, _) = run(&entries, 0, JournalBounds::default());
     assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 0, last: 1 }));
@@ -176,7 +176,7 @@ fn refused_effect(last: u32) -> Effect {
 /// A journal: an effect that is refused for now, the wait for it, and then the next run, which begins it again and ends it.
 fn recorded_after_a_refusal() -> Arc<[Entry]> {
     let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
-    at_once(journal.begin(&call("b"), "POST https://a/".into())).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     journal.refuse(&call("b"), refused(9)).unwrap();
     at_once(journal.flush()).unwrap();
     let entries = written.entries();
@@ -184,7 +184,7 @@ fn recorded_after_a_refusal() -> Arc<[Entry]> {
     assert_eq!(journal.effect(&call("b")).unwrap(), Some(refused_effect(1)));
     journal.pass_step().unwrap();
     assert_eq!(journal.effect(&call("b")).unwrap(), None, "it is sent again");
-    at_once(journal.begin(&call("b"), "POST https://a/".into())).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     [&*entries, &*written.entries()].concat().into()
 }
@@ -233,7 +233,7 @@ fn stop_is_seen_at_the_same_check_in_a_later_run() {
         [false, false, true].iter().zip(1..).map(|(stop, n)| journal.stops_at(n, *stop).unwrap()).collect();
     assert_eq!(seen, [false, false, true]);
     assert_eq!(written.batches(), [0; 0], "it is written with the next effect");
-    at_once(journal.begin(&call("b"), "POST https://a/".into())).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
     assert_eq!(written.batches(), [3]);
 
     // The host of the later run asks for nothing, or from the start.

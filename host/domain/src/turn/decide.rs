@@ -294,7 +294,7 @@ impl Draft {
             RunEnd::Outcome(outcome) => self.settle_with(index, self.marked(index, outcome), receipt, cx),
             RunEnd::Waits(step) => self.wait(index, step, verdict, receipt, cx),
             RunEnd::Repeating(_) => self.recover(index, cx),
-            RunEnd::InDoubt(requests) => self.doubt(index, requests, cx),
+            RunEnd::InDoubt(requests) => self.doubt(index, requests, receipt, cx),
         }
     }
 

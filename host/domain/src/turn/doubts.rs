@@ -3,9 +3,9 @@
 
 use super::{Context, decide::Draft, steps::DEFAULT_WAIT};
 use crate::{
-    Call, CallIndex, Digest, Outcome, PrincipalId, Suspension, SuspensionId,
+    Call, CallIndex, Digest, Outcome, Receipt, Suspension, SuspensionId,
     call::Pinned,
-    doubt::{Doubt, DoubtfulRequests, RequestDecision},
+    doubt::{Doubt, DoubtfulRequests, MAX_REQUESTS, RequestDecision},
     event::CallEvent,
     suspension::{ApprovalRequest, Asked, Decision, PromptBy, Resolution, SuspensionBody},
     tool::{Editable, Recovery},
@@ -33,46 +33,34 @@ impl Draft {
     }
 
     /// Decides about the requests of a durable call that are in doubt, as its tool declares.
-    pub(super) fn doubt(&mut self, index: CallIndex, requests: DoubtfulRequests, cx: &mut Context<'_>) {
+    pub(super) fn doubt(
+        &mut self,
+        index: CallIndex,
+        requests: DoubtfulRequests,
+        receipt: Option<Receipt>,
+        cx: &mut Context<'_>,
+    ) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         let recovery = pinned.recovery;
-        if recovery == Recovery::Fail {
-            return self.settle(index, Outcome::InDoubt, cx);
+        if recovery == Recovery::Fail || requests.all().len() > MAX_REQUESTS {
+            return self.settle_with(index, Outcome::InDoubt, receipt, cx);
         }
         let digest = pinned.binding_of_step(requests.digest(), Some(requests.subject()));
+        let again = requests.decided_alike(&RequestDecision::SendAgain);
         let prompt = format!("{REQUESTS}{}", requests.lines());
         let request = ApprovalRequest {
             editable: Editable::All,
-            doubt: Some(Doubt::Requests(requests.clone())),
+            doubt: Some(Doubt::Requests(requests)),
             ..ApprovalRequest::new(asked(call, prompt, cx))
         };
         let suspension = suspension(pinned, request, digest, cx);
         let id = suspension.id;
         self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
         if recovery == Recovery::Retry {
-            self.send_again(index, id, &requests, cx);
+            let comment = Some("the tool declares the recovery `retry`".to_owned());
+            let resolution = Resolution { arguments: Some(again), comment, ..Resolution::of(Decision::Approve) };
+            self.go_on(index, id, resolution, cx);
         }
-    }
-
-    /// Records that all of these requests are sent again, and continues the call.
-    fn send_again(
-        &mut self,
-        index: CallIndex,
-        suspension: SuspensionId,
-        requests: &DoubtfulRequests,
-        cx: &Context<'_>,
-    ) {
-        let resolution = Box::new(Resolution {
-            decision: Decision::Approve,
-            data: None,
-            arguments: Some(requests.decided_alike(&RequestDecision::SendAgain)),
-            comment: Some("the tool declares the recovery `retry`".to_owned()),
-            standing: None,
-            link: None,
-        });
-        let by = PrincipalId::system();
-        self.record(index, CallEvent::Resolved { suspension, resolution, approved: None, by, at: cx.now });
-        self.resume(index, cx);
     }
 }
 

@@ -232,7 +232,7 @@ impl RecordedTurn {
                 let ended = Outcome::Failed(failure).into();
                 Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt: None }
             }
-            "ask" | "propose" | "await" | "call" | "sleep" | "limit" | "repeat" | "doubt" => {
+            "ask" | "propose" | "await" | "call" | "sleep" | "limit" | "repeat" | "doubt" | "doubts" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
                 let (ended, verdict) = (steps::end(verb, self.now), steps::verdict(words.next()));
                 Input::Finished { call, attempt, ended, verdict, receipt }

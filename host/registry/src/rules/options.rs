@@ -145,8 +145,8 @@ pub(crate) fn read(
     }
     reader.check_answer();
     if durable && !members.contains_key("recovery") {
-        // What was sent may not be sent again without somebody's word.
-        reader.options.recovery = Recovery::Ask;
+        // What may have been carried out is not sent again without somebody's word.
+        reader.options.recovery = Recovery::Fail;
     }
     reader.options
 }

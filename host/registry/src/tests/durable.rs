@@ -78,19 +78,19 @@ fn findings_about_durable_tools_come_with_all_others() {
 }
 
 #[test]
-fn durable_tool_asks_about_requests_in_doubt_unless_it_says_otherwise() {
+fn durable_tool_ends_with_a_request_in_doubt_by_default() {
     let world = TestRegistry::new();
-    let tool = |name: &str, options: serde_json::Value| json!({"name": name, "options": options});
+    let tool = |name: &str, options: Value| json!({"name": name, "options": options});
     let tools = [
         tool("a", json!({"durable": true})),
         tool("b", json!({"durable": true, "recovery": "retry"})),
-        tool("c", json!({"durable": true, "recovery": "fail"})),
+        tool("c", json!({"durable": true, "recovery": "ask"})),
         tool("d", json!({"durable": false})),
     ];
     let loaded = world.load("slow", json!({"tools": tools}).to_string().as_bytes()).expect("loads");
     assert!(loaded.notes.is_empty(), "{:?}", loaded.notes);
     let recovery = |name: &str| world.registry.find(name).expect("a tool").tool.options.recovery;
-    assert_eq!(["a", "b", "c", "d"].map(recovery), [Recovery::Ask, Recovery::Retry, Recovery::Fail, Recovery::Retry]);
+    assert_eq!(["a", "b", "c", "d"].map(recovery), [Recovery::Fail, Recovery::Retry, Recovery::Ask, Recovery::Retry]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dispatch::ports::{AppendError, Commit, JournalRow, RowChange};
-use domain::journal::{Begun, Entry, JournalBounds, Record, RefusedForNow, ValueChange};
+use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
 use domain::{CallIndex, Digest, Span};
 
 use crate::given::{Subject, commit, time, turn};
@@ -19,10 +19,7 @@ pub(crate) fn entry(number: u32) -> Entry {
             let (until, wait) = (time(u64::from(number) + 1_000), Span::from_secs(1));
             Record::Refused(RefusedForNow { until, wait, in_doubt: false })
         }
-        _ => Record::Begun(Begun {
-            name: "http POST https://api.example.com/".into(),
-            target: Some("POST https://api.example.com/".into()),
-        }),
+        _ => Record::Begun("POST https://api.example.com/".into()),
     };
     let (digest, at) = (Digest::of(number.to_be_bytes()), time(u64::from(number)));
     let (run, function, salt) = (Some(1), Some("key-value get".into()), (number == 0).then(|| Digest::of("salt")));

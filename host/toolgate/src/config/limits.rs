@@ -13,7 +13,8 @@ pub struct LimitsTable {
     /// Time from instantiation to result in milliseconds, including waits in host functions. Each run of a durable call has all
     /// of it for its new code; what it repeats (`replay_ms`) and the waits between runs do not count. Default: 30000.
     pub time_ms: Option<NonZeroU64>,
-    /// Processor time in milliseconds for the code that one run of a durable call repeats. Default: 30000.
+    /// Processor time in milliseconds for the code that one run of a durable call repeats. The repetition may take ten times as
+    /// long in all. Default: 30000.
     pub replay_ms: Option<NonZeroU64>,
     /// How long a call can continue after it was cancelled, and how long before its time limit it is asked to stop, in
     /// milliseconds. 0 stops a cancelled call at once. Default: 1000.

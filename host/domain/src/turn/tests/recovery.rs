@@ -9,10 +9,11 @@ use crate::{
     event::Rejection,
 };
 
-/// Two requests that a kill left in doubt.
-pub(super) fn requests() -> DoubtfulRequests {
-    let request = |entry| DoubtfulRequest { entry, request: "http POST /".into(), at: Timestamp::from_millis(0) };
-    DoubtfulRequests::new([request(2), request(5)].into())
+/// Requests that a kill left in doubt.
+pub(super) fn requests(entries: &[u32]) -> DoubtfulRequests {
+    let at = Timestamp::from_millis(0);
+    let request = |entry: &u32| DoubtfulRequest { entry: *entry, request: "http POST /".into(), at };
+    DoubtfulRequests::new(entries.iter().map(request).collect())
 }
 
 #[test]
@@ -163,6 +164,9 @@ fn requests_in_doubt_are_decided_as_the_tool_says() {
         turn settled
     "#]],
     );
+    let mut world = submit("server:durable=1,recovery=retry", Rejection::default()).unwrap();
+    let _ = world.step("restart");
+    assert_eq!(world.step("doubts 0"), "0 settled in_doubt\nturn settled\n", "too many for one question");
     let mut world = submit("server:durable=1,recovery=retry", Rejection::default()).unwrap();
     let _ = ["restart", "doubt 0"].map(|step| world.step(step));
     let is_again = |decided: DecidedRequest| decided.decision == RequestDecision::SendAgain;

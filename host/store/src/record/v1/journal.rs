@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::{
     Digest, Span, Timestamp,
-    journal::{Begun, Entry, JournalSummary, Record, RefusedForNow},
+    journal::{Entry, JournalSummary, Record, RefusedForNow},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -29,12 +29,7 @@ records! {
         digest: Digest,
     }
 
-    enum Record "Record" { Result(Arc<str>), Begun(Begun), Refused(RefusedForNow) }
-
-    struct Begun "Begun" {
-        name: Arc<str>,
-        target: Option<Arc<str>> = "Option::is_none",
-    }
+    enum Record "Record" { Result(Arc<str>), Begun(Arc<str>), Refused(RefusedForNow) }
 
     struct RefusedForNow "RefusedForNow" {
         until: Timestamp,
