@@ -14,6 +14,7 @@ mod approval;
 mod audit;
 mod conversation;
 mod delivery;
+mod doubt;
 mod error;
 mod event;
 pub mod formats;
@@ -43,6 +44,7 @@ pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage, SignedC
 pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
 pub use domain::rfc3339;
+pub use doubt::RequestInDoubt;
 pub use error::{Error, Result};
 pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
@@ -64,9 +66,7 @@ pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLin
 pub use standing::{AllArguments, PinnedArguments, StandingApproval, StandingApprovals, StandingBounds, StandingTerms};
 pub use status::{CompilerStatus, HealthStatus, HostStatus, LandlockState, PluginCounts, PluginNames, StoreState};
 pub use step::StepSummary;
-pub use suspension::{
-    Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, RequestInDoubt, Resolved, Suspension,
-};
+pub use suspension::{Closed, Delegate, Delegated, Display, Editable, EditableWord, OnExpiry, Resolved, Suspension};
 pub use tool::{Hints, Retention, Tool, ToolList};
 pub use turn::{Call, CallSummary, Content, ErrorCode, ErrorContent, Submit, SubmitCall, Turn, TurnPage, TurnSummary};
 pub use verbatim::Verbatim;

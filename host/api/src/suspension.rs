@@ -1,7 +1,6 @@
 //! Suspensions and their answers.
 
 use dispatch::{Answered, SuspensionView};
-use domain::doubt::Doubt;
 use domain::suspension::SuspensionKind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,7 +9,7 @@ use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
 use crate::{
     Decision, Delivery, Executor, Kind, Nested, Parent, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState,
-    Verbatim, Via, json, present, rfc3339,
+    Verbatim, Via, doubt, json, present, rfc3339,
 };
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
@@ -128,7 +127,7 @@ pub struct Suspension {
     /// must send `arguments` with a decision for each: `"send_again"`; `{"status":200,"body":"…"}`, the answer of a server that
     /// carried it out; or `"fail"`, an error for the tool. A denial ends the call `in_doubt`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub requests_in_doubt: Vec<RequestInDoubt>,
+    pub requests_in_doubt: Vec<doubt::RequestInDoubt>,
     /// How it ended. Absent while it is open.
     pub closed: Option<Closed>,
     /// Its deliveries to webhooks, in order. Present only where an approver or an admin reads this one suspension.
@@ -175,23 +174,6 @@ impl Display {
             + optional(&self.metadata)
             + optional(&self.title)
             + optional(&self.reason)
-    }
-}
-
-/// A request that was begun, and whose answer nobody knows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RequestInDoubt {
-    /// Its entry in the journal of the call.
-    pub entry: u32,
-    /// Its method and URL without a query. Secrets of the host and the user of the URL are left out.
-    pub request: String,
-    /// When it was begun.
-    pub at: String,
-}
-
-impl From<&domain::doubt::DoubtfulRequest> for RequestInDoubt {
-    fn from(request: &domain::doubt::DoubtfulRequest) -> Self {
-        Self { entry: request.entry, request: request.request.to_string(), at: rfc3339(request.at) }
     }
 }
 
@@ -387,13 +369,8 @@ impl Suspension {
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
-            in_doubt_attempt: match suspension.doubt() {
-                Some(Doubt::Run(attempt)) => Some(*attempt),
-                Some(Doubt::Requests(_)) | None => None,
-            },
-            requests_in_doubt: suspension
-                .doubtful_requests()
-                .map_or_else(Vec::new, |requests| requests.all().iter().map(RequestInDoubt::from).collect()),
+            in_doubt_attempt: doubt::attempt(suspension),
+            requests_in_doubt: doubt::requests(suspension),
             closed: closed.map(|closed| Closed {
                 approvers: several(approvers.iter().copied()),
                 ..Closed::new(closed, arguments)

@@ -51,7 +51,8 @@ impl Draft {
         let request = ApprovalRequest {
             editable: Editable::All,
             doubt: Some(Doubt::Requests(requests)),
-            ..ApprovalRequest::new(asked(call, prompt, cx))
+            // The defaults are those of the arguments.
+            ..ApprovalRequest::new(Asked { defaults: None, ..asked(call, prompt, cx) })
         };
         let suspension = suspension(pinned, request, digest, cx);
         let id = suspension.id;
