@@ -142,7 +142,7 @@ async fn killed_requests_are_decided_in_one_suspension() {
 }
 
 #[tokio::test]
-async fn recovery_of_the_tool_decides_about_requests_without_a_question() {
+async fn recovery_of_the_tool_decides_about_requests() {
     let mut host = Sending::new("server:durable=yes,recovery=fail");
     let id = host.killed().await;
     assert_eq!(host.turn(id).await.calls[0].outcome(), Some(&Outcome::InDoubt));
@@ -155,7 +155,7 @@ async fn recovery_of_the_tool_decides_about_requests_without_a_question() {
 }
 
 #[tokio::test]
-async fn denied_or_expired_question_about_requests_ends_the_call_in_doubt() {
+async fn denial_or_expiry_of_the_question_ends_the_call_in_doubt() {
     for denies in [true, false] {
         let mut host = Sending::new("server:durable=yes,recovery=ask");
         let id = host.killed().await;

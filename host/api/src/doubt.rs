@@ -1,4 +1,4 @@
-//! What a kill of the host left in doubt, in the JSON of a suspension.
+//! The run or the requests that a kill of the host left in doubt, in the JSON of a suspension.
 
 use domain::Suspension;
 use domain::doubt::{Doubt, DoubtfulRequest};

@@ -1,4 +1,4 @@
-//! What a kill of the host left in doubt: a run, or requests of a durable call.
+//! Doubts that a kill of the host left: about a run, or about requests of a durable call.
 //!
 //! A person decides about requests by editing the value that the question shows: an object with a member for each request.
 
@@ -37,7 +37,7 @@ pub struct DoubtfulRequests {
     subject: Json,
 }
 
-/// What is done about a doubtful request.
+/// The decision about a doubtful request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestDecision {
     /// It is sent again, with the same body and the same `Idempotency-Key`.

@@ -290,7 +290,7 @@ impl Suspension {
         }
     }
 
-    /// What a kill left in doubt, if the question is what to do about that.
+    /// The doubt that a kill left, if the question is about it.
     #[must_use]
     pub fn doubt(&self) -> Option<&Doubt> {
         self.approval().and_then(|approval| approval.doubt.as_ref())

@@ -79,7 +79,7 @@ pub(crate) async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// Measures a run against its limits. What a durable call repeats is measured apart, by the time that its guest computes.
+/// Measures a run against its limits. The part that a durable call repeats is measured apart, by the time that its guest computes.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopwatch(Arc<Measured>);
 
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(left(31, 1, 0), 0);
         assert_eq!(left(500, 40, REPEATING), 60, "waiting for other guests does not count");
         assert_eq!(left(500, 101, REPEATING), 0);
-        assert_eq!((left(990, 1, REPEATING), left(1_000, 1, REPEATING)), (10, 0), "no guest waits for ever");
+        assert_eq!((left(990, 1, REPEATING), left(1_000, 1, REPEATING)), (10, 0), "no guest waits forever");
         let ended_at = nanos(of(500));
         assert_eq!(left(500, 99, ended_at), 30, "the new code has all of its time");
         assert_eq!(left(531, 99, ended_at), 0);

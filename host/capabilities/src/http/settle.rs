@@ -38,7 +38,7 @@ struct Sending {
     in_doubt: bool,
 }
 
-/// What comes next for a request.
+/// The continuation of a request.
 enum Next {
     Send(Sending),
     /// It is not sent. A person decided about it.
@@ -136,7 +136,7 @@ impl Requests {
         }
     }
 
-    /// What comes next for a request whose first entry has this number. `begun`: the entry of an earlier run that began it and
+    /// The continuation of a request whose first entry has this number. `begun`: the entry of an earlier run that began it and
     /// left it in doubt.
     fn sending(
         &self,

@@ -16,7 +16,7 @@ pub struct ApprovalRequest {
     /// Which arguments an approver may change.
     pub editable: Editable,
     pub on_expiry: ApprovalExpiry,
-    /// What a kill left in doubt, if the question is what to do about that.
+    /// The doubt that a kill left, if the question is about it.
     pub doubt: Option<Doubt>,
     /// The bounds of a standing approval. `None`: this approval cannot cover later calls.
     pub standing: Option<StandingBounds>,

@@ -430,7 +430,7 @@ impl Draft {
     /// Handles a run whose host no longer exists, as the tool declares.
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
-        // A run of a durable call repeats nothing that was done. What it finds in doubt is decided before its guest starts.
+        // A run of a durable call repeats nothing that was done. Requests in doubt are decided before its guest starts.
         let recovery = if pinned.durable { Recovery::Retry } else { pinned.recovery };
         match recovery {
             Recovery::Retry if call.attempts < cx.settings.max_attempts => self.start(index, cx),

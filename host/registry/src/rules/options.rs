@@ -145,7 +145,7 @@ pub(crate) fn read(
     }
     reader.check_answer();
     if durable && !members.contains_key("recovery") {
-        // What may have been carried out is not sent again without somebody's word.
+        // Nobody has said that a request which may have been carried out can be sent again.
         reader.options.recovery = Recovery::Fail;
     }
     reader.options
