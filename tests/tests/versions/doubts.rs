@@ -40,7 +40,8 @@ fn made() -> Host {
     let send = json!({"do": "send", "method": "POST", "url": server.url("/add"), "body": "x"});
     let set = json!({"do": "set", "key": "k", "value": "v"});
     let arguments = json!({"program": [set, send]});
-    let turn = host.agent.submit("c", json!([{"id": "p", "tool": "run", "arguments": arguments}]));
+    let call = json!({"id": "p", "tool": "run", "arguments": arguments});
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
     host.agent.until(&path(&turn), |_| (server.requests().len() == 1).then_some(()));
     host.restart();
     let _ = asked(&host.approver);
