@@ -154,11 +154,13 @@ func Recover(how Recovery) RunOption {
 	return func(t *Tool) { t.options["recovery"] = string(how) }
 }
 
-// Recovery is the treatment of a call that was running when the host was killed.
+// Recovery is the treatment of a call that was running when the host was killed. A call of a durable tool always continues after its
+// last step. There, it is about an HTTP request that was begun, whose answer was lost, and whose grant does not say `idempotent`; the
+// default is RecoverFail.
 type Recovery string
 
 const (
-	// RecoverRetry runs it again with the same idempotency key. This is the default.
+	// RecoverRetry runs it again with the same idempotency key. This is the default, except for a durable tool.
 	RecoverRetry Recovery = "retry"
 	// RecoverAsk lets a person decide.
 	RecoverAsk Recovery = "ask"

@@ -19,6 +19,8 @@ struct Seen {
     /// The number of connections so far, and the number of the connection that is closed at once.
     connections: usize,
     closes: Option<usize>,
+    /// The number of the connection whose request is carried out and never answered.
+    holds: Option<usize>,
     /// The keys that were carried out, each with its answer.
     done: Vec<(String, String)>,
     /// The next requests are not carried out. Each gets the answer with this status and this `retry-after`.
@@ -102,18 +104,24 @@ impl Server {
     pub fn close(&self, connection: usize) {
         self.seen.lock().expect("no thread panicked").closes = Some(connection);
     }
+
+    /// Carries out the request of the connection of this number, and never answers it.
+    pub fn hold(&self, connection: usize) {
+        self.seen.lock().expect("no thread panicked").holds = Some(connection);
+    }
 }
 
-/// Answers a request. `None`: the client was killed before it had sent all of it, or the test closes the connection.
+/// Answers a request. `None`: the client was killed before it had sent all of it, or the test lets it have no answer.
 fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> Option<()> {
-    {
+    let is_held = {
         let mut seen = seen.lock().expect("no thread panicked");
         let number = seen.connections;
         seen.connections += 1;
         if seen.closes == Some(number) {
             return None;
         }
-    }
+        seen.holds == Some(number)
+    };
     let head = until(stream, b"\r\n\r\n")?;
     let header = |name: &str| {
         let lines = head.lines().filter_map(|line| line.split_once(": "));
@@ -152,7 +160,7 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> Option<()> {
             },
         };
         seen.requests.push(Request { method, key, authorization, body });
-        if seen.is_silent {
+        if is_held || seen.is_silent {
             seen.unanswered.push(stream.try_clone().ok()?);
             return None;
         }

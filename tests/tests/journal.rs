@@ -6,6 +6,8 @@
 
 #[path = "journal/buckets.rs"]
 mod buckets;
+#[path = "journal/doubts.rs"]
+mod doubts;
 #[path = "journal/limited.rs"]
 mod limited;
 #[path = "journal/place.rs"]
@@ -143,28 +145,6 @@ fn call_killed_after_every_write_comes_to_its_end() {
     let ended = place.call(&program(&server), &kills);
     assert_eq!(result(&ended), expected());
     assert_eq!(distinct(changes(&server)).len(), 3);
-}
-
-#[test]
-fn request_without_a_recorded_answer_is_in_doubt() {
-    let server = Server::start();
-    let mut place = Place::new(&server, false);
-    let program = json!([
-        {"do": "set", "key": "k", "value": "v"},
-        {"do": "send", "method": "POST", "url": server.url("/add?secret=1"), "body": "x"},
-        {"do": "set", "key": "k", "value": "w"},
-    ]);
-    // The first write is the value's, the second begins the request, and the third would have its answer.
-    let ended = place.call(&program, &[(2, Death::Before)]);
-    assert_eq!(ended.outcome, Outcome::InDoubt);
-    assert_eq!(changes(&server).len(), 1, "it is not sent again");
-    let line = ended.log.last().unwrap();
-    assert!(
-        line.contains("the call ends in doubt: POST http://127.0.0.1") && line.contains("/add was begun"),
-        "{line}"
-    );
-    assert!(line.contains("(entry 2 of the journal)") && !line.contains("secret"), "{line}");
-    assert_eq!(place.values(), [("k".to_owned(), "\"v\"".to_owned())], "nothing follows it");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "versions/doubts.rs"]
+mod doubts;
 #[path = "versions/folders.rs"]
 mod folders;
 #[path = "versions/kinds.rs"]

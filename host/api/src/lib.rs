@@ -14,6 +14,7 @@ mod approval;
 mod audit;
 mod conversation;
 mod delivery;
+mod doubt;
 mod error;
 mod event;
 pub mod formats;
@@ -43,6 +44,7 @@ pub use audit::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditPage, SignedC
 pub use conversation::{Conversation, ConversationPage};
 pub use delivery::Delivery;
 pub use domain::rfc3339;
+pub use doubt::RequestInDoubt;
 pub use error::{Error, Result};
 pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};

@@ -110,8 +110,7 @@ pub struct FindingView {
     pub remedy: String,
 }
 
-/// A part of a tool's declaration that this host reduces, such as a `timeout_ms` above the operator's limit, or that has no
-/// effect, such as the `recovery` of a durable tool.
+/// A part of a tool's declaration that this host reduces, such as a `timeout_ms` above the operator's limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NoteView {
     /// The tool.

@@ -9,7 +9,7 @@ use super::approval::{Delegation, Need, Vote, You, several};
 use super::standing::StandingBounds;
 use crate::{
     Decision, Delivery, Executor, Kind, Nested, Parent, PromptBy, Risk, StepSummary, SuspensionEnd, SuspensionState,
-    Verbatim, Via, json, present, rfc3339,
+    Verbatim, Via, doubt, json, present, rfc3339,
 };
 
 /// One wait of a call, with everything that is needed to show it and to answer it.
@@ -122,6 +122,12 @@ pub struct Suspension {
     pub declaration: Option<String>,
     /// The attempt that ran when a host was killed. Present if the question is whether to run the call again.
     pub in_doubt_attempt: Option<u32>,
+    /// The requests of a durable call that may have been carried out when a host was killed. Present if the question is what to do
+    /// about them. `arguments` is then an object with the entry of each request as a name, and the value `"undecided"`. An approval
+    /// must send `arguments` with a decision for each: `"send_again"`; `{"status":200,"body":"…"}`, the answer of a server that
+    /// carried it out; or `"fail"`, an error for the tool. A denial ends the call `in_doubt`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests_in_doubt: Vec<doubt::RequestInDoubt>,
     /// How it ended. Absent while it is open.
     pub closed: Option<Closed>,
     /// Its deliveries to webhooks, in order. Present only where an approver or an admin reads this one suspension.
@@ -363,7 +369,8 @@ impl Suspension {
             digest: suspension.digest.to_string(),
             component: pinned.map(|pinned| pinned.component.to_string()),
             declaration: pinned.map(|pinned| pinned.declaration.to_string()),
-            in_doubt_attempt: suspension.in_doubt(),
+            in_doubt_attempt: doubt::attempt(suspension),
+            requests_in_doubt: doubt::requests(suspension),
             closed: closed.map(|closed| Closed {
                 approvers: several(approvers.iter().copied()),
                 ..Closed::new(closed, arguments)

@@ -20,6 +20,7 @@ mod answer;
 mod client;
 mod coding;
 mod denial;
+mod doubts;
 mod exchange;
 mod grant;
 mod lookup;
@@ -53,6 +54,7 @@ use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpCtxView};
 
 pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
+pub use self::doubts::doubtful_requests;
 pub use self::grant::{HttpTable, RequestedHttp, Retry};
 pub use self::nat64::Nat64;
 use self::recorded::Recorder;

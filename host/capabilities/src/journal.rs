@@ -9,7 +9,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use domain::doubt::{DecidedRequest, RequestDecision};
 use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
+use domain::step::Durable;
 use domain::{Digest, Timestamp};
 
 use crate::stop::size;
@@ -66,6 +68,8 @@ pub struct Journal(Arc<Shared>);
 
 struct Shared {
     recording: Recording,
+    /// The decisions about requests that earlier runs left in doubt.
+    decided: Arc<[DecidedRequest]>,
     time: Arc<dyn RunTime>,
     state: Mutex<State>,
 }
@@ -106,19 +110,21 @@ impl HostCall {
 pub(crate) enum Effect {
     /// It happened, with this result.
     Done(Arc<str>),
-    /// It began, as the entry of this number, and may have happened.
-    InDoubt(u32),
-    /// The server refused it for now. Its first entry has this number.
-    Refused(u32, RefusedForNow),
+    /// It may have happened. Its first entry has the number `first`, and the last entry that began it the number `last`.
+    InDoubt { first: u32, last: u32 },
+    /// The server refused it for now, in the entry of the number `last`.
+    Refused { first: u32, last: u32, refused: RefusedForNow },
 }
 
 impl Journal {
-    /// The journal of a run that repeats these entries and `steps` steps.
+    /// The journal of a run that repeats the entries and the steps of this call.
     #[must_use]
-    pub fn new(earlier: Arc<[Entry]>, steps: u32, recording: Recording, time: Arc<dyn RunTime>) -> Self {
+    pub fn new(durable: &Durable, recording: Recording, time: Arc<dyn RunTime>) -> Self {
+        let (earlier, decided) = (Arc::clone(&durable.journal), Arc::clone(&durable.decided));
+        let steps = u32::try_from(durable.steps.len()).unwrap_or(u32::MAX);
         let (entries, bytes) = (earlier.len(), earlier.iter().map(Entry::size).sum());
         let state = State { earlier, passed: 0, steps, steps_passed: 0, unwritten: Vec::new(), entries, bytes };
-        Self(Arc::new(Shared { recording, time, state: Mutex::new(state) }))
+        Self(Arc::new(Shared { recording, decided, time, state: Mutex::new(state) }))
     }
 
     /// Whether the run still repeats an earlier one.
@@ -233,20 +239,24 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Diverged`]
     pub(crate) fn effect(&self, call: &HostCall) -> Result<Option<Effect>, JournalError> {
-        let Some(first) = self.come_to(call)? else { return Ok(None) };
-        let last = match first.record {
-            Record::Begun(_) => self.come_to(call)?.map(|entry| (entry.number, entry.record)),
-            // It was not begun: it changes nothing, or the host did not send it.
-            record @ (Record::Result(_) | Record::Refused(_)) => Some((first.number, record)),
-        };
-        Ok(Some(match last {
-            Some((_, Record::Result(result))) => Effect::Done(result),
-            Some((_, Record::Refused(refused))) => Effect::Refused(first.number, refused),
-            Some((number, Record::Begun(_))) => {
-                return Err(self.state().diverged("it asks for something else at", number));
+        let Some(Entry { number: first, mut record, .. }) = self.come_to(call)? else { return Ok(None) };
+        let mut last = first;
+        loop {
+            match record {
+                Record::Result(result) => return Ok(Some(Effect::Done(result))),
+                Record::Refused(refused) => return Ok(Some(Effect::Refused { first, last, refused })),
+                // It may have been begun once more, after a decision.
+                Record::Begun(_) => match self.come_to(call)? {
+                    Some(next) => (last, record) = (next.number, next.record),
+                    None => return Ok(Some(Effect::InDoubt { first, last })),
+                },
             }
-            None => Effect::InDoubt(first.number),
-        }))
+        }
+    }
+
+    /// The decision about an effect that an entry left in doubt.
+    pub(crate) fn decision(&self, entry: u32) -> Option<&RequestDecision> {
+        self.0.decided.iter().find(|decided| decided.entry == entry).map(|decided| &decided.decision)
     }
 
     /// Records that the server refused an effect for now, to be written later.
@@ -379,4 +389,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

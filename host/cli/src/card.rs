@@ -7,8 +7,8 @@ pub(crate) use arguments::{approved, submitted};
 pub(crate) use steps::step;
 
 use api::{
-    Call, Closed, Editable, EditableWord, LogLine, Need, Nested, Parent, Receipt, RunLog, Suspension, Turn, TurnState,
-    You,
+    Call, Closed, Editable, EditableWord, LogLine, Need, Nested, Parent, Receipt, RequestInDoubt, RunLog, Suspension,
+    Turn, TurnState, You,
 };
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
 use serde::Serialize;
@@ -40,6 +40,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         card.push_str(&format!(
             "  The host was killed while attempt {attempt} ran. The attempt may have had effects. An approval runs it again.\n"
         ));
+    }
+    for RequestInDoubt { entry, request, at } in &item.requests_in_doubt {
+        row(&mut card, "in doubt", &format!("{entry}: {}, begun at {}", escape::line(request), escape::line(at)));
     }
     arguments::rows(&mut card, item);
     let takes_several = item.needs.len() > 1 || item.needs.iter().any(|need| need.quorum > 1);
@@ -164,6 +167,14 @@ fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
 fn commands(item: &Suspension) -> Vec<String> {
     let id = escape::line(&item.suspension);
     match item.kind.0 {
+        SuspensionKind::Approval if !item.requests_in_doubt.is_empty() => {
+            let each = item.requests_in_doubt.iter().map(|request| format!("\"{}\":\"DECISION\"", request.entry));
+            let decisions = each.collect::<Vec<_>>().join(",");
+            vec![
+                format!("toolgate approve {id} --arguments '{{{decisions}}}'"),
+                format!("toolgate deny {id} --comment 'why not'"),
+            ]
+        }
         SuspensionKind::Approval => {
             vec![format!("toolgate approve {id}"), format!("toolgate deny {id} --comment 'why not'")]
         }

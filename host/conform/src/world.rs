@@ -235,7 +235,12 @@ impl<'a> World<'a> {
         let recording = || Recording { writer: journal.clone(), bounds: JournalBounds::default() };
         job.recording = tool.durable.then(recording);
         loop {
-            let durable = || Durable { started_at, steps: steps.as_slice().into(), journal: journal.entries() };
+            let durable = || Durable {
+                started_at,
+                steps: steps.as_slice().into(),
+                journal: journal.entries(),
+                decided: [].into(),
+            };
             job.durable = tool.durable.then(durable);
             let time = Span::from_millis(left.as_millis().try_into().unwrap_or(u64::MAX));
             let limits = Limits { time: limits.time.min(time), ..limits };

@@ -103,7 +103,7 @@ fn follows(turn: &Turn, index: CallIndex, id: SuspensionId) -> Option<RowChange>
             used: 0,
             revoked: None,
         }))),
-        (Decision::Deny, _) if approval.in_doubt.is_none() && suspension.step.is_none() => {
+        (Decision::Deny, _) if approval.doubt.is_none() && suspension.step.is_none() => {
             let alike = exact::alike(pinned, &call.submitted);
             Some(RowChange::Denied(Denial { conversation: turn.conversation.clone(), alike, at: closed.at }))
         }

@@ -103,7 +103,12 @@ pub(crate) struct Journal {
 
 /// The part of a durable call that a run repeats.
 fn durable(call: &Call, journal: Vec<Entry>) -> Option<Durable> {
-    Some(Durable { started_at: call.started_at?, steps: call.steps().collect(), journal: journal.into() })
+    Some(Durable {
+        started_at: call.started_at?,
+        steps: call.steps().collect(),
+        journal: journal.into(),
+        decided: call.decided_requests().collect(),
+    })
 }
 
 /// The scope that a guest sees. Ids and principals hold no character that JSON escapes, and the context is JSON

@@ -7,6 +7,7 @@ use crate::{
     CallId, Digest, Json, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span, StandingId, Suspension,
     SuspensionId, Timestamp,
     approvers::Need,
+    doubt::{DecidedRequest, DoubtfulRequests},
     link::SentLink,
     nested::{self, NestedTurn},
     outcome::Status,
@@ -185,9 +186,10 @@ impl Call {
     #[must_use]
     pub(crate) fn binding(&self, suspension: &Suspension, edited: Option<&Json>) -> Digest {
         let Some(pinned) = &self.pinned else { return suspension.digest };
-        match &suspension.step {
+        let of_step = suspension.step.as_ref().map(|step| step.digest);
+        match of_step.or_else(|| suspension.doubtful_requests().map(DoubtfulRequests::digest)) {
             None => pinned.binding(edited.unwrap_or(&self.arguments)),
-            Some(step) => pinned.binding_of_step(step.digest, edited.or(step.subject.as_ref())),
+            Some(digest) => pinned.binding_of_step(digest, edited.or(suspension.subject())),
         }
     }
 
@@ -195,7 +197,7 @@ impl Call {
     #[must_use]
     pub fn approvers(&self) -> Vec<&PrincipalId> {
         // Who approved something in the middle of its code did not approve the call.
-        let of_call = self.suspensions.iter().rev().filter(|(suspension, _)| suspension.step.is_none());
+        let of_call = self.suspensions.iter().rev().filter(|(suspension, _)| !suspension.is_inside());
         let closed = of_call.filter_map(|(suspension, closed)| Some((suspension, closed.as_ref()?)));
         let mut approvers = closed.map(|(suspension, closed)| self.approvers_of(suspension, closed));
         // A standing approval or a timeout approves without an answer.
@@ -233,14 +235,14 @@ impl Call {
     }
 
     fn subject_of(&self, id: SuspensionId) -> Option<&Json> {
-        self.suspension(id)?.0.step.as_ref()?.subject.as_ref()
+        self.suspension(id)?.0.subject()
     }
 
     /// The arguments when a suspension was opened.
     fn arguments_before(&self, id: SuspensionId) -> &Json {
         let before = self.suspensions.iter().take_while(|(suspension, _)| suspension.id != id);
         // The edit of a step is about its value.
-        let of_call = before.filter(|(suspension, _)| suspension.step.is_none());
+        let of_call = before.filter(|(suspension, _)| !suspension.is_inside());
         let edits = of_call.filter_map(|(_, closed)| closed.as_ref()?.resolution()?.arguments.as_ref());
         edits.last().unwrap_or(&self.submitted)
     }
@@ -266,11 +268,24 @@ impl Call {
         })
     }
 
+    /// The decisions about its requests that were in doubt, oldest first.
+    pub fn decided_requests(&self) -> impl Iterator<Item = DecidedRequest> {
+        let answers = self.suspensions.iter().filter_map(|(suspension, closed)| {
+            let answer = closed.as_ref()?.resolution()?;
+            suspension.doubtful_requests()?.decided(answer.arguments.as_ref()).ok()
+        });
+        answers.flatten()
+    }
+
     /// The number of the last run, from 1. A call runs again after a kill of the host, and after each step of a durable
-    /// call.
+    /// call and each decision about its requests.
     #[must_use]
     pub fn run(&self) -> u32 {
-        self.attempts.saturating_add(u32::try_from(self.steps().count()).unwrap_or(u32::MAX))
+        let is_continued = |(suspension, closed): &&(Suspension, Option<Closed>)| {
+            suspension.doubtful_requests().is_some() && closed.is_some()
+        };
+        let continued = self.steps().count() + self.suspensions.iter().filter(is_continued).count();
+        self.attempts.saturating_add(u32::try_from(continued).unwrap_or(u32::MAX))
     }
 
     /// Whether an external system sent it a result, directly or to a call of its nested turns.

@@ -30,7 +30,7 @@ pub enum Record {
     /// The result of a host function, in a form of its capability.
     Result(Arc<str>),
     /// An effect is about to begin. This text names it for people. Its result is the next entry. Without one, nobody
-    /// knows whether it happened.
+    /// knows whether it happened. If the effect is begun once more, somebody has decided to repeat it.
     Begun(Arc<str>),
     /// The server refused the request for now. A later run sends it again.
     Refused(RefusedForNow),

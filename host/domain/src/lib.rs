@@ -23,6 +23,7 @@ pub mod approvers;
 mod authority;
 pub mod call;
 pub mod digest;
+pub mod doubt;
 pub mod effect;
 pub mod event;
 pub mod gate;

@@ -8,6 +8,8 @@ use crate::Span;
 pub struct Limits {
     /// The time from instantiation to result, including waits in host functions.
     pub time: Span,
+    /// The processor time for the part that one run of a durable call repeats. It does not count against `time`.
+    pub replay: Span,
     /// The time that a call gets to stop by itself. The host ends a cancelled call after this time. The host also asks
     /// a call to stop this long before its time limit, but not before half of that limit. Zero: the host ends a
     /// cancelled call at once, and asks no call to stop before its time limit.
@@ -63,6 +65,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             time: Span::from_secs(30),
+            replay: Span::from_secs(30),
             stop_grace: Span::from_secs(1),
             memory: 128 << 20,
             table_elements: 20_000,
@@ -141,6 +144,7 @@ impl CatalogLimits {
     pub const fn of_run(&self) -> Limits {
         Limits {
             time: self.time,
+            replay: Span::ZERO,
             stop_grace: Span::ZERO,
             memory: self.memory,
             table_elements: self.table_elements,

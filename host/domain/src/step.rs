@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::{
     Digest, Json, Outcome, SignalName, Span, Suspension, Timestamp,
     approvers::Need,
+    doubt::{DecidedRequest, DoubtfulRequests},
     journal::Entry,
     nested::NestedCall,
     outcome::{Failure, FailureCode},
@@ -27,6 +28,8 @@ pub struct Durable {
     pub steps: Arc<[Step]>,
     /// The results of host functions, oldest first.
     pub journal: Arc<[Entry]>,
+    /// The decisions about requests that were in doubt.
+    pub decided: Arc<[DecidedRequest]>,
 }
 
 impl Durable {
@@ -57,6 +60,8 @@ pub enum RunEnd {
     Waits(StepRequest),
     /// The run failed while it repeated an earlier one. This says nothing about the call, which had come further.
     Repeating(Failure),
+    /// No guest ran: an earlier run began these requests, and nobody knows whether they were carried out.
+    InDoubt(DoubtfulRequests),
 }
 
 impl RunEnd {
@@ -69,7 +74,7 @@ impl RunEnd {
                 let message = "the call waits in the middle of its code, and nothing here can continue it";
                 Outcome::Failed(Failure::new(FailureCode::HostFault, message))
             }
-            Self::Repeating(_) => Outcome::InDoubt,
+            Self::Repeating(_) | Self::InDoubt(_) => Outcome::InDoubt,
         }
     }
 }

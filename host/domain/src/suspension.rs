@@ -15,6 +15,7 @@ pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, Suspensi
 use crate::{
     Digest, Json, PrincipalId, Receipt, SignalName, SuspensionId, Timestamp,
     approvers::{Delegation, Need, Vote},
+    doubt::{Doubt, DoubtfulRequests},
     nested::NestedTurn,
     tool::{Editable, OnExpiry},
 };
@@ -289,10 +290,33 @@ impl Suspension {
         }
     }
 
-    /// The run that a kill left in doubt, if the question is whether to repeat it.
+    /// The doubt that a kill left, if the question is about it.
     #[must_use]
-    pub fn in_doubt(&self) -> Option<u32> {
-        self.approval().and_then(|approval| approval.in_doubt)
+    pub fn doubt(&self) -> Option<&Doubt> {
+        self.approval().and_then(|approval| approval.doubt.as_ref())
+    }
+
+    /// The requests that a kill left in doubt, if the question is what to do about them.
+    #[must_use]
+    pub fn doubtful_requests(&self) -> Option<&DoubtfulRequests> {
+        match self.doubt()? {
+            Doubt::Requests(requests) => Some(requests),
+            Doubt::Run(_) => None,
+        }
+    }
+
+    /// Whether it waits in the middle of a durable call: an answer continues the code, and does not open the gate of the
+    /// call.
+    #[must_use]
+    pub fn is_inside(&self) -> bool {
+        self.step.is_some() || self.doubtful_requests().is_some()
+    }
+
+    /// The value that people are asked about, if it is not the arguments of the call.
+    #[must_use]
+    pub fn subject(&self) -> Option<&Json> {
+        let of_step = self.step.as_ref().and_then(|step| step.subject.as_ref());
+        of_step.or_else(|| self.doubtful_requests().map(DoubtfulRequests::subject))
     }
 
     /// The approvals so far, one for each principal.

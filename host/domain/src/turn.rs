@@ -1,7 +1,7 @@
 //! A turn: its value, how events change it, and which effects are due. `decide` and `resolve` make the decisions.
 
 mod decide;
-mod doubt;
+mod doubts;
 mod input;
 mod links;
 mod nested;
@@ -222,9 +222,9 @@ impl Call {
                 }
             }
             CallEvent::Resolved { resolution, approved, by, at, .. } => {
-                let is_step = self.open().is_some_and(|open| open.step.is_some());
+                let is_inside = self.open().is_some_and(Suspension::is_inside);
                 self.close(ClosedAs::Resolved(resolution.as_ref().clone()), by, *at);
-                if let Some(arguments) = resolution.arguments.as_ref().filter(|_| !is_step) {
+                if let Some(arguments) = resolution.arguments.as_ref().filter(|_| !is_inside) {
                     self.arguments = arguments.clone();
                 }
                 if approved.is_some() {

@@ -6,9 +6,12 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use capabilities::http::doubtful_requests;
 use capabilities::{Stop, excerpt};
 use domain::{
     Digest, Json, Limits, Outcome, Span,
+    call::Level,
+    doubt::{self, DoubtfulRequest},
     outcome::{Failure, FailureCode},
     step::StepRequest,
 };
@@ -21,7 +24,7 @@ use crate::clock::Stopwatch;
 use crate::durable;
 use crate::ending::{self, Purpose};
 use crate::guest::{Guest, written};
-use crate::job::{Durable, GuestEnd, Job, RunEnd};
+use crate::job::{Durable, GuestEnd, Job, RunEnd, RunUsage};
 use crate::pool::{Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
@@ -56,6 +59,14 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     if !plugin.has_server {
         return refused(ending::fault("asked to run a plugin without `server`"));
     }
+    let requests = |durable| doubtful_requests(durable, &job.grants.http);
+    if let Some(requests) = job.durable.as_ref().and_then(requests) {
+        for DoubtfulRequest { entry, request, .. } in requests.all().iter().take(doubt::MAX_REQUESTS) {
+            let why = "was begun by a run that was interrupted, and nobody knows whether it was carried out";
+            sink.log(Level::Warn, &format!("{request} {why} (entry {entry} of the journal)"));
+        }
+        return GuestEnd { ended: RunEnd::InDoubt(requests), spent: Some(RunUsage::default()), wrote: false };
+    }
     let shared = &plugin.shared;
     let expected = plugin.peak.expected(limits.memory);
     // Too little memory must not end a call that has begun, so it waits as long as it takes.
@@ -73,17 +84,20 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         let message = "the call ended before the tool began to run; nothing was carried out";
         return refused(Failure::new(FailureCode::ToolUnavailable, message));
     }
-    let watch = Stopwatch::start(limits.time);
-    let guest = Guest::new(&shared.services, Some(job), watch, limits, Arc::clone(&reservation), sink);
-    let mut store = store(&shared.engine, guest, watch, limits);
+    let watch = Stopwatch::start(limits.time, limits.replay);
+    let guest = Guest::new(&shared.services, Some(job), watch.clone(), limits, Arc::clone(&reservation), sink);
+    let mut store = store(&shared.engine, guest, watch.clone(), limits);
     store.data().usage.bytes.count_in(size);
     let carried_out = async {
         store.data_mut().capabilities.start(&job.grants)?;
         plugin.exports.run(&plugin.pre, &mut store, job).await
     };
-    let answer = bounded(pin!(carried_out), &reservation, watch).await;
+    let answer = bounded(pin!(carried_out), &reservation, &watch).await;
     let (early, journal) = (store.data().early_end(&answer), store.data().journal());
     let early = written(journal, early).await;
+    if let (None, Err(error)) = (&early, &answer) {
+        store.data().explain_repeating(&explain(error, store.data(), limits, Purpose::Call));
+    }
     let is_continued = matches!(early, Some(RunEnd::Waits(_) | RunEnd::Repeating(_)));
     store.data_mut().finish(is_continued);
     let vault = store.data().vault.clone();
@@ -132,8 +146,9 @@ pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Li
     store.set_max_component_handles(limits.handles);
     store.set_epoch_deadline(1);
     // A guest that computes yields at each tick, so that other guests run, and ends at the first tick after its time.
-    store.epoch_deadline_callback(move |_| {
-        if watch.is_over() { Err(Stop::OutOfTime.into()) } else { Ok(UpdateDeadline::Yield(1)) }
+    store.epoch_deadline_callback(move |_| match watch.over() {
+        Some(stop) => Err(stop.into()),
+        None => Ok(UpdateDeadline::Yield(1)),
     });
     store
 }
@@ -150,17 +165,23 @@ pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Li
 pub(crate) async fn bounded<T>(
     guest: Pin<&mut impl Future<Output = wasmtime::Result<T>>>,
     reservation: &Reservation,
-    watch: Stopwatch,
+    watch: &Stopwatch,
 ) -> wasmtime::Result<T> {
-    let guest = reservation.fair_share().drive(guest);
-    let guarded = tokio::time::timeout(watch.left(), AssertUnwindSafe(guest).catch_unwind());
-    match guarded.await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(panic)) => Err(match panic.downcast::<Stop>() {
-            Ok(stop) => (*stop).into(),
-            Err(panic) => Stop::Fault(format!("a host function panicked: {}", panic_text(&*panic))).into(),
-        }),
-        Err(_) => Err(Stop::OutOfTime.into()),
+    let guest = reservation.fair_share().drive(watch.count(guest));
+    let mut guarded = pin!(AssertUnwindSafe(guest).catch_unwind());
+    loop {
+        return match tokio::time::timeout(watch.left(), guarded.as_mut()).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(panic)) => Err(match panic.downcast::<Stop>() {
+                Ok(stop) => (*stop).into(),
+                Err(panic) => Stop::Fault(format!("a host function panicked: {}", panic_text(&*panic))).into(),
+            }),
+            Err(_) => match watch.over() {
+                Some(stop) => Err(stop.into()),
+                // Meanwhile it has come to the end of what it repeats, or it waited for other guests.
+                None => continue,
+            },
+        };
     }
 }
 

@@ -1,8 +1,12 @@
 //! The clocks of guests, and the time of a call. Only this file of the crate reads a clock.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use capabilities::Stop;
 use domain::Span;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
@@ -75,28 +79,139 @@ pub(crate) async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// Measures a call against its time limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stopwatch {
+/// Measures a run against its limits. The part that a durable call repeats is measured apart, by the time that its guest computes.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopwatch(Arc<Measured>);
+
+#[derive(Debug)]
+struct Measured {
     started: Instant,
-    budget: Duration,
+    bounds: Bounds,
+    /// Nanoseconds that the guest has computed.
+    computed: AtomicU64,
+    /// Nanoseconds from the start to the end of the repeated part, or [`REPEATING`].
+    repeated: AtomicU64,
+}
+
+/// The repeated part of a run may take this many times its processor time, because other guests compute meanwhile.
+const MAX_SLOWNESS: u32 = 10;
+
+/// The run still repeats an earlier one.
+const REPEATING: u64 = u64::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    time: Duration,
+    replay: Duration,
 }
 
 impl Stopwatch {
+    /// `replay`: the bound of the part that a run repeats.
     #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
-    pub(crate) fn start(budget: Span) -> Self {
-        Self { started: Instant::now(), budget: Duration::from_millis(budget.millis()) }
+    pub(crate) fn start(time: Span, replay: Span) -> Self {
+        let [time, replay] = [time, replay].map(|span| Duration::from_millis(span.millis()));
+        let (computed, repeated) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self(Arc::new(Measured { started: Instant::now(), bounds: Bounds { time, replay }, computed, repeated }))
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.started.elapsed() >= self.budget
+    /// Whether the run repeats an earlier one.
+    pub(crate) fn repeats(&self, repeats: bool) {
+        let (before, after) = if repeats { (0, REPEATING) } else { (REPEATING, nanos(self.spent())) };
+        // Otherwise it repeats nothing any more.
+        let _ = self.0.repeated.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
     }
 
+    /// Drives a guest, and counts the time in which it computes.
+    #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
+    pub(crate) async fn count<T>(&self, mut guest: Pin<&mut impl Future<Output = T>>) -> T {
+        poll_fn(|context| {
+            let begun = Instant::now();
+            let polled = guest.as_mut().poll(context);
+            self.0.computed.fetch_add(nanos(begun.elapsed()), Ordering::Relaxed);
+            polled
+        })
+        .await
+    }
+
+    /// The reason to end the run, if its time is over.
+    pub(crate) fn over(&self) -> Option<Stop> {
+        if !self.left().is_zero() {
+            return None;
+        }
+        if self.repeated() != REPEATING {
+            return Some(Stop::OutOfTime);
+        }
+        let (max, in_all) = (self.0.bounds.replay.as_millis(), self.0.bounds.longest_replay().as_millis());
+        let what = format!(
+            "took more than {max} ms of processor time, or {in_all} ms in all, to repeat the code before its last wait: each run \
+             of a durable call repeats it, so it must compute less between its waits"
+        );
+        Some(Stop::Limit { what, key: "replay_ms" })
+    }
+
+    /// The time that is left. Of the repeated part, it is time of the processor.
     pub(crate) fn left(&self) -> Duration {
-        self.budget.saturating_sub(self.started.elapsed())
+        let computed = Duration::from_nanos(self.0.computed.load(Ordering::Relaxed));
+        self.0.bounds.left(self.spent(), computed, self.repeated())
     }
 
     pub(crate) fn spent(&self) -> Duration {
-        self.started.elapsed()
+        self.0.started.elapsed()
+    }
+
+    fn repeated(&self) -> u64 {
+        self.0.repeated.load(Ordering::Relaxed)
+    }
+}
+
+impl Bounds {
+    fn longest_replay(self) -> Duration {
+        self.replay.saturating_mul(MAX_SLOWNESS)
+    }
+
+    fn left(self, spent: Duration, computed: Duration, repeated: u64) -> Duration {
+        match repeated {
+            REPEATING => self.replay.saturating_sub(computed).min(self.longest_replay().saturating_sub(spent)),
+            repeated => self.time.saturating_add(Duration::from_nanos(repeated)).saturating_sub(spent),
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(REPEATING - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_part_of_a_run_is_measured_apart() {
+        let of = Duration::from_millis;
+        let bounds = Bounds { time: of(30), replay: of(100) };
+        let left = |spent, computed, repeated| bounds.left(of(spent), of(computed), repeated).as_millis();
+        assert_eq!(left(10, 10, 0), 20);
+        assert_eq!(left(31, 1, 0), 0);
+        assert_eq!(left(500, 40, REPEATING), 60, "waiting for other guests does not count");
+        assert_eq!(left(500, 101, REPEATING), 0);
+        assert_eq!((left(990, 1, REPEATING), left(1_000, 1, REPEATING)), (10, 0), "no guest waits forever");
+        let ended_at = nanos(of(500));
+        assert_eq!(left(500, 99, ended_at), 30, "the new code has all of its time");
+        assert_eq!(left(531, 99, ended_at), 0);
+    }
+
+    #[test]
+    fn repeated_part_ends_once() {
+        let watch = Stopwatch::start(Span::from_secs(30), Span::from_secs(60));
+        assert!(watch.left() <= Duration::from_secs(30));
+        watch.repeats(false);
+        assert_eq!(watch.repeated(), 0, "it repeats nothing");
+        watch.repeats(true);
+        assert_eq!(watch.left(), Duration::from_secs(60));
+        watch.repeats(false);
+        let ended_at = watch.repeated();
+        assert_ne!(ended_at, REPEATING);
+        watch.repeats(false);
+        assert_eq!(watch.repeated(), ended_at);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use self::clock::{Seeded, VirtualClock};
 use self::question::Asked;
 pub(crate) use self::question::{Kind, redacted};
 pub(crate) use self::timers::Timers;
-use crate::clock::GuestClock;
+use crate::clock::{GuestClock, Stopwatch};
 use crate::job::{Durable, Job};
 use crate::report::{Log, Sink};
 
@@ -62,12 +62,25 @@ const SHORT: Duration = Duration::from_secs(1);
 /// The longest wait for time.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The time of a run, for its journal: the entries move the virtual clock, and the log of the part that is repeated is
-/// dropped.
+/// The part of a run that repeats an earlier one: its log is dropped, and its time is measured apart.
+#[derive(Clone)]
+pub(crate) struct RepeatedPart {
+    pub(crate) log: Log,
+    pub(crate) watch: Stopwatch,
+}
+
+impl RepeatedPart {
+    fn continues(&self, repeats: bool) {
+        self.log.mute(repeats);
+        self.watch.repeats(repeats);
+    }
+}
+
+/// The time of a run, for its journal: the entries move the virtual clock.
 struct Moves {
     clock: Arc<VirtualClock>,
     real: Arc<dyn GuestClock>,
-    log: Log,
+    part: RepeatedPart,
 }
 
 impl RunTime for Moves {
@@ -77,7 +90,7 @@ impl RunTime for Moves {
 
     fn reached(&self, at: Timestamp, repeats: bool) {
         self.clock.reach(at);
-        self.log.mute(repeats);
+        self.part.continues(repeats);
     }
 }
 
@@ -91,7 +104,7 @@ pub(crate) struct Replay {
     grants: Arc<Grants>,
     clock: Arc<VirtualClock>,
     real: Arc<dyn GuestClock>,
-    log: Log,
+    part: RepeatedPart,
     sink: Arc<dyn Sink>,
     /// The guest knows that it should stop.
     is_stopping: bool,
@@ -107,13 +120,12 @@ impl Replay {
         job: &Job,
         clock: Arc<VirtualClock>,
         real: Arc<dyn GuestClock>,
-        log: Log,
+        part: RepeatedPart,
         sink: Arc<dyn Sink>,
     ) -> Self {
-        let steps = u32::try_from(durable.steps.len()).unwrap_or(u32::MAX);
-        let time = Arc::new(Moves { clock: Arc::clone(&clock), real: Arc::clone(&real), log: log.clone() });
+        let time = Arc::new(Moves { clock: Arc::clone(&clock), real: Arc::clone(&real), part: part.clone() });
         let recording = job.recording.clone();
-        let journal = recording.map(|recording| Journal::new(Arc::clone(&durable.journal), steps, recording, time));
+        let journal = recording.map(|recording| Journal::new(durable, recording, time));
         let replay = Self {
             steps: Arc::clone(&durable.steps),
             passed: 0,
@@ -121,13 +133,13 @@ impl Replay {
             grants: Arc::clone(&job.grants),
             clock,
             real,
-            log,
+            part,
             sink,
             is_stopping: false,
             stop_checks: 0,
             timers: BTreeMap::new(),
         };
-        replay.log.mute(replay.repeats());
+        replay.part.continues(replay.repeats());
         replay
     }
 
@@ -255,7 +267,7 @@ impl Replay {
         let end = step.end.clone();
         self.clock.reach(step.ended_at);
         self.passed += 1;
-        self.log.mute(self.repeats());
+        self.part.continues(self.repeats());
         Ok(Some(end))
     }
 

@@ -18,7 +18,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 pub(crate) use self::waiting::written;
 use crate::clock::{GuestClock, Stopwatch};
-use crate::durable::{Replay, Seeded, Timers, VirtualClock};
+use crate::durable::{RepeatedPart, Replay, Seeded, Timers, VirtualClock};
 use crate::handles::Handles;
 use crate::job::{Job, RunUsage};
 use crate::limits::Meter;
@@ -82,7 +82,14 @@ impl Guest {
             let virtual_clock = Arc::new(VirtualClock::at(durable.started_at));
             random = Arc::new(Seeded::with(Arc::clone(&job.idempotency_key)));
             let real = std::mem::replace(&mut clock, virtual_clock.clone());
-            Replay::new(durable, job, virtual_clock, real, log.clone(), Arc::clone(&sink))
+            Replay::new(
+                durable,
+                job,
+                virtual_clock,
+                real,
+                RepeatedPart { log: log.clone(), watch: watch.clone() },
+                Arc::clone(&sink),
+            )
         });
         let granted = job.map(|job| Granted {
             plugin: &job.plugin,

@@ -39,7 +39,7 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestEnd {
     pub ended: RunEnd,
-    /// `None` if no guest ran.
+    /// `None` if the run did not begin.
     pub spent: Option<RunUsage>,
     /// Whether the call may have changed data that the host keeps. These changes must be durable before the outcome is.
     pub wrote: bool,

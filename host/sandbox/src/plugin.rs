@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{CatalogLimits, Digest, Limits, outcome::Failure};
+use domain::{CatalogLimits, Digest, Limits, Span, outcome::Failure};
 
 use crate::abi::Declared;
 use crate::call::{self, LoadedPlugin};
@@ -52,10 +52,10 @@ impl Plugin {
         let Some(reservation) = shared.pool.reserve(user, memory, MAX_WAIT).await.map(Arc::new) else {
             return Err(ending::busy());
         };
-        let watch = Stopwatch::start(limits.time);
-        let guest = Guest::new(&shared.services, None, watch, &limits, Arc::clone(&reservation), Arc::new(()));
-        let mut store = call::store(&shared.engine, guest, watch, &limits);
-        let tools = call::bounded(pin!(exports.tools(pre, &mut store)), &reservation, watch).await;
+        let watch = Stopwatch::start(limits.time, Span::ZERO);
+        let guest = Guest::new(&shared.services, None, watch.clone(), &limits, Arc::clone(&reservation), Arc::new(()));
+        let mut store = call::store(&shared.engine, guest, watch.clone(), &limits);
+        let tools = call::bounded(pin!(exports.tools(pre, &mut store)), &reservation, &watch).await;
         tools.map_err(|error| call::explain(&error, store.data(), &limits, Purpose::Catalog))
     }
 

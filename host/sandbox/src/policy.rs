@@ -168,11 +168,11 @@ impl LoadedPolicy {
         let Some(reservation) = shared.pool.reserve(user, expected, patience).await.map(Arc::new) else {
             return Err(no_answer(&ending::busy(), &limits));
         };
-        let watch = Stopwatch::start(time);
-        let guest = Guest::new(&shared.services, None, watch, &limits, Arc::clone(&reservation), sink);
-        let mut store = call::store(&shared.engine, guest, watch, &limits);
+        let watch = Stopwatch::start(time, Span::ZERO);
+        let guest = Guest::new(&shared.services, None, watch.clone(), &limits, Arc::clone(&reservation), sink);
+        let mut store = call::store(&shared.engine, guest, watch.clone(), &limits);
         let decided = self.0.export.decide(&self.0.pre, &mut store, question);
-        let answer = call::bounded(pin!(decided), &reservation, watch).await;
+        let answer = call::bounded(pin!(decided), &reservation, &watch).await;
         store.data_mut().finish(false);
         self.0.peak.record(store.data().meter.memory());
         match answer {

@@ -326,7 +326,10 @@ interface Runs<P, R> {
   streaming?: boolean;
   /** The maximum time of one run, in milliseconds. By default the host's limit. */
   timeoutMs?: number;
-  /** How the host continues a call that was running when the host was killed. */
+  /**
+   * How the host continues a call that was running when the host was killed. In a durable tool, what it does about an HTTP request that
+   * was begun and whose answer was lost; the default is then "fail".
+   */
   recovery?: "retry" | "ask" | "fail";
   /** Whether a call may wait in the middle of its code: `call.ask`. package.json must have `"toolgate": {"durable": true}`. */
   durable?: boolean;

@@ -104,7 +104,8 @@ def tool(
         requires_approval: A person must approve each call first.
         streaming: The tool reports progress before its result.
         timeout: The most seconds of one run.
-        recovery: How the host continues a call that was running when the host was killed.
+        recovery: How the host continues a call that was running when the host was killed. In a durable tool, what it does about
+        an HTTP request that was begun and whose answer was lost; by default, the call then ends `in_doubt`.
         durable: A call may wait in the middle of the function: ``Call.ask`` and the module ``toolgate.durable``. It needs
         ``durable = true`` in ``[tool.toolgate]`` of ``pyproject.toml``.
         expires: The most seconds of a wait for people.

@@ -16,10 +16,12 @@ pub enum OnExpiry {
     Approve,
 }
 
-/// How the host continues a call that was running when the host was killed.
+/// How the host continues a call that was running when the host was killed. A call of a durable tool always continues after its
+/// last step. There, it is what the host does about an HTTP request that was begun, whose answer was lost, and whose grant does
+/// not say `idempotent`; the default is [`Recovery::Fail`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// It dispatches the call again with the same idempotency key. The default.
+    /// It dispatches the call again with the same idempotency key. The default, except for a durable tool.
     Retry,
     /// It asks a person.
     Ask,

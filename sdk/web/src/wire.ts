@@ -24,6 +24,8 @@ export type Delivery = Schemas["Delivery"];
 export type Closed = Schemas["Closed"];
 /** A suspension: an approval, a question or a client call, open or closed. */
 export type Suspension = Schemas["Suspension"];
+/** A request that a kill of the host left in doubt. Its text is untrusted: show it with `shownLines`. */
+export type RequestInDoubt = Schemas["RequestInDoubt"];
 /** The kind of a suspension. */
 export type Kind = Schemas["Kind"];
 /** Which arguments an answer may change. */

@@ -1,8 +1,11 @@
-//! Calls that a kill of the host interrupts: their attempts and their idempotency keys.
+//! Calls that a kill of the host interrupts: their attempts, their idempotency keys, and their requests in doubt.
 
 use serde_json::{Value, json};
+use toolgate_tests::effects::Server;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{outcomes, path, suspension_of};
+
+use crate::durable::programs;
 
 const HOUR: u64 = 3_600_000;
 
@@ -63,4 +66,41 @@ fn key_is_the_same_after_edits_and_doubts() {
     let again = host.approver.resolve(&suspension_of(&doubt), json!({"decision": "approve"})).ok(200);
     assert_eq!((&again["ok"], key(&host, "g", 2)), (&json!(true), as_submitted), "a person has it run again");
     assert_eq!(host.agent.get(&path(&turn)).ok(200)["calls"][0]["arguments"]["ms"], HOUR - 1, "the edit is kept");
+}
+
+/// The server carries out the request, and the host is killed before it has the answer.
+#[test]
+fn request_interrupted_by_a_kill_is_decided_by_a_person() {
+    let server = Server::start();
+    server.hold(0);
+    let mut host = programs(&server);
+    let send = json!({"do": "send", "method": "POST", "url": server.url("/add?key=1"), "body": "x"});
+    let call = json!({"id": "p", "tool": "run", "arguments": {"program": [send]}});
+    let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201);
+    host.agent.until(&path(&turn), |_| (server.requests().len() == 1).then_some(()));
+    host.restart();
+
+    let asked = host.approver.until("/v1/pending", |answer| {
+        let listed = serde_json::from_str::<Value>(&answer.text).unwrap();
+        listed["suspensions"].get(0).cloned()
+    });
+    assert_eq!((&asked["kind"], &asked["editable"], &asked["step"]), (&json!("approval"), &json!("all"), &Value::Null));
+    assert_eq!((&asked["arguments"], &asked["prompt_by"]), (&json!({"1": "undecided"}), &json!("host")));
+    let [request] = &asked["requests_in_doubt"].as_array().unwrap()[..] else { panic!("{asked:#}") };
+    let name = format!("http POST {}", server.url("/add"));
+    assert_eq!((&request["entry"], &request["request"]), (&json!(1), &json!(name)), "without its query");
+    let card = host.cli(Some(&host.approver), &["show", asked["suspension"].as_str().unwrap()]).out;
+    assert!(card.contains(&format!("1: {name}")) && card.contains(r#"--arguments '{"1":"DECISION"}'"#), "{card}");
+
+    let id = asked["suspension"].as_str().unwrap();
+    let by_caller = host.agent.resolve(id, json!({"decision": "approve", "arguments": {"1": "send_again"}}));
+    assert_eq!(by_caller.status, 403, "{}", by_caller.text);
+    let undecided = host.approver.resolve(id, json!({"decision": "approve"}));
+    assert_eq!(undecided.status, 422, "{}", undecided.text);
+    assert!(undecided.text.contains("/arguments/1"), "{}", undecided.text);
+    let done = json!({"decision": "approve", "arguments": {"1": {"status": 201, "body": "x: 1"}}});
+    assert_eq!(host.approver.resolve(id, done).ok(200)["ok"], true);
+    let settled = host.agent.settled(&turn);
+    assert_eq!(settled["calls"][0]["content"]["result"], json!([{"status": 201, "text": "x: 1"}]), "{settled:#}");
+    assert_eq!(server.requests().len(), 1, "it is not sent again");
 }

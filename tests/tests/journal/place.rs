@@ -1,6 +1,6 @@
 //! A place where a durable call runs: a store in a folder, which is opened again after each kill.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -10,7 +10,8 @@ use capabilities::journal::{JournalWriter, Recording};
 use capabilities::keyvalue::{KeyValueQuota, Service};
 use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Grants, Services};
-use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange};
+use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange, StoreFault};
+use domain::doubt::DecidedRequest;
 use domain::journal::{Entry, JournalBounds, ValueChange};
 use domain::step::{Durable, RunEnd, Step, StepEnd, StepWait};
 use domain::{
@@ -70,6 +71,8 @@ pub(crate) struct Ended {
     pub(crate) repeated: Vec<String>,
     /// The waits for servers.
     pub(crate) limits: usize,
+    /// The requests that were in doubt, for each time that somebody was asked.
+    pub(crate) doubts: Vec<Vec<String>>,
 }
 
 pub(crate) struct Place {
@@ -83,6 +86,11 @@ pub(crate) struct Place {
     pub(crate) bounds: JournalBounds,
     /// Whether the plugin has the secret `token`. Each run has another value of it.
     pub(crate) has_secret: bool,
+    /// The answers to questions about requests in doubt. Without one, the call ends in doubt.
+    pub(crate) decisions: VecDeque<Value>,
+    /// The last run in which the grant calls requests idempotent. `None`: every run.
+    pub(crate) withdrawn_after: Option<u32>,
+    decided: Vec<DecidedRequest>,
     /// The writes of the last call.
     writes: Arc<AtomicUsize>,
     /// Another run begins after this number of writes of the first.
@@ -103,6 +111,9 @@ impl Place {
             stops_at: None,
             bounds: JournalBounds::default(),
             has_secret: false,
+            decisions: VecDeque::new(),
+            withdrawn_after: None,
+            decided: Vec::new(),
             writes: Arc::default(),
             supersedes: None,
         };
@@ -116,7 +127,7 @@ impl Place {
     /// Runs a call to its end. The first kill is in the first run, and so on.
     pub(crate) fn call(&mut self, program: &Value, kills: &[(usize, Death)]) -> Ended {
         let (mut steps, mut repeated, mut kills, mut run) = (Vec::new(), Vec::new(), kills.iter().copied(), 0);
-        let mut limits = 0;
+        let (mut limits, mut doubts) = (0, Vec::new());
         self.writes = Arc::default();
         loop {
             run += 1;
@@ -147,7 +158,15 @@ impl Place {
             }
             match end.ended {
                 RunEnd::Outcome(outcome) => {
-                    return Ended { outcome, log: heard.lines.lock().unwrap().clone(), repeated, limits };
+                    return Ended { outcome, log: heard.lines.lock().unwrap().clone(), repeated, limits, doubts };
+                }
+                RunEnd::InDoubt(requests) => {
+                    doubts.push(requests.all().iter().map(|each| format!("{} {}", each.entry, each.request)).collect());
+                    let Some(value) = self.decisions.pop_front() else {
+                        let (outcome, log) = (Outcome::InDoubt, heard.lines.lock().unwrap().clone());
+                        return Ended { outcome, log, repeated, limits, doubts };
+                    };
+                    self.decided.extend(requests.decided(Some(&Json::unchecked(value.to_string()))).unwrap());
                 }
                 RunEnd::Waits(request) => {
                     limits += usize::from(matches!(request.wait, StepWait::RateLimit(_)));
@@ -202,7 +221,11 @@ impl Place {
         let config = [("region".to_owned(), format!("eu-{}", run - 1))];
         let grants = Grants {
             keyvalue: Some(KeyValueQuota::default()),
-            http: vec![HttpRule { retry: self.retry, ..self.rule.clone() }],
+            http: vec![HttpRule {
+                retry: self.retry,
+                idempotent: self.rule.idempotent && self.withdrawn_after.is_none_or(|last| run <= last),
+                ..self.rule.clone()
+            }],
             config: Some(config.into()),
             secrets: self.has_secret.then(|| secret(run)).into_iter().collect(),
             ..Grants::default()
@@ -217,7 +240,12 @@ impl Place {
             attempt: run,
             scope: Json::unchecked("{}"),
             streaming: false,
-            durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: journal.into() }),
+            durable: Some(Durable {
+                started_at: STARTED_AT,
+                steps: steps.into(),
+                journal: journal.into(),
+                decided: self.decided.clone().into(),
+            }),
             recording: Some(Recording { writer, bounds: self.bounds }),
         }
     }

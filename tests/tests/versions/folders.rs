@@ -1,6 +1,7 @@
 //! Data folders of older versions. They open, nothing is lost, and open suspensions can still be answered.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -39,15 +40,48 @@ pub(crate) fn client(host: &Host, tokens: &Value, name: &str) -> Client {
 
 /// A host on the unpacked folder, with new tokens for its principals.
 fn opened(archive: &str) -> (Host, Client, Client) {
-    let mut host = unpacked(archive, Setup::default().tables(OF_PROGRAM));
+    let host = opened_with(archive, Setup::default().tables(OF_PROGRAM));
+    let (agent, alice) = (host.agent.clone(), host.approver.clone());
+    (host, agent, alice)
+}
+
+/// The same with this setup.
+pub(crate) fn opened_with(archive: &str, setup: Setup) -> Host {
+    let mut host = unpacked(archive, setup);
     for name in ["root", "agent", "alice"] {
         let said = host.cli(None, &["token", "revoke", name]);
         assert_eq!(said.code, 0, "the folder knows the token of {name}: {}", said.err);
     }
     host.admin = host.token("root", &["admin"], None);
-    let (agent, alice) = (host.token("agent", &["caller"], None), host.token("alice", &["approver"], None));
+    (host.agent, host.approver) = (host.token("agent", &["caller"], None), host.token("alice", &["approver"], None));
     host.start();
-    (host, agent, alice)
+    host
+}
+
+/// Kills a host, and packs its data folder and the head of its audit, without machine code and lock files. With the variable
+/// `keep`, the archive is kept in `tests/fixtures`. Its last commit must be on disk.
+#[expect(clippy::disallowed_methods, reason = "an archive is kept on request")]
+pub(crate) fn packed(mut host: Host, name: &str, keep: &str) -> (Host, PathBuf) {
+    let head = host.admin.get("/v1/audit").ok(200)["head"].clone();
+    host.kill();
+    fs::write(host.folder().join("head"), format!("{}:{}", head["position"], head["hash"].as_str().unwrap())).unwrap();
+    let folder = if std::env::var_os(keep).is_some() { root().join("tests/fixtures") } else { host.folder().into() };
+    let archive = folder.join(name);
+    let mut pack = Command::new("tar");
+    for left_out in ["compiled", "lock", "tokens.lock", "address", "admin-token"] {
+        pack.arg(format!("--exclude=data/{left_out}"));
+    }
+    pack.arg("-czf").arg(&archive).arg("-C").arg(host.folder()).args(["data", "head"]);
+    assert!(pack.status().unwrap().success(), "tar packs the folder");
+    (host, archive)
+}
+
+/// The audit of an opened archive continues that of the host that made it.
+pub(crate) fn audit_continues(host: &mut Host) {
+    host.restart();
+    let head = fs::read_to_string(host.folder().join("head")).unwrap();
+    let said = host.cli(None, &["audit", "verify", "--head", &head]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
 
 /// The outcome of a call, by its turn.

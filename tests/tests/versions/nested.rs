@@ -1,8 +1,6 @@
 //! A data folder with nested turns: calls that wait for others, at two depths, and a refusal that a journal has.
 
-use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, illegal};
@@ -10,7 +8,7 @@ use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{Client, outcomes};
 use toolgate_tests::steps::open_step;
 
-use super::folders::{OF_PROGRAM, unpacked};
+use super::folders::{OF_PROGRAM, audit_continues, opened_with, packed};
 use super::root;
 
 const ARCHIVE: &str = "data-format-7-nested.tar.gz";
@@ -51,9 +49,9 @@ fn approve(by: &Client, amount: u64) {
     let _ = by.resolve(open["suspension"].as_str().unwrap(), json!({"decision": "approve"})).ok(200);
 }
 
-/// A killed host whose calls wait, and beside its data folder the head of its audit.
+/// A host whose calls wait.
 fn made() -> Host {
-    let mut host = setup(r#"["note", "pay", "run"]"#).start();
+    let host = setup(r#"["note", "pay", "run"]"#).start();
     let submit = |id: &str, operations: &[Value]| {
         host.agent.submit("c", json!([{"id": id, "tool": "run", "arguments": program(operations)}]))
     };
@@ -67,33 +65,12 @@ fn made() -> Host {
     let _ = (approval(&host.approver, 2), approval(&host.approver, 3));
     let refused = submit("refused", &[calls(&[("other", json!({}))]), json!({"do": "ask", "prompt": "Go on?"})]);
     let _ = open_step(&host.agent, &refused, 1);
-    // Its last commit is on disk, so the head does not change.
-    let head = host.admin.get("/v1/audit").ok(200)["head"].clone();
-    host.kill();
-    fs::write(host.folder().join("head"), format!("{}:{}", head["position"], head["hash"].as_str().unwrap())).unwrap();
     host
-}
-
-/// Packs what [`opened`] needs, without machine code and lock files.
-fn packed(host: &Host, archive: &Path) {
-    let mut pack = Command::new("tar");
-    for left_out in ["compiled", "lock", "tokens.lock", "address", "admin-token"] {
-        pack.arg(format!("--exclude=data/{left_out}"));
-    }
-    pack.arg("-czf").arg(archive).arg("-C").arg(host.folder()).args(["data", "head"]);
-    assert!(pack.status().unwrap().success(), "tar packs the folder");
 }
 
 /// Everything that waits in the folder goes on. The grant has changed meanwhile.
 fn goes_on(archive: &Path) {
-    let mut host = unpacked(archive.to_str().unwrap(), setup(r#"["*"]"#));
-    for name in ["root", "agent", "alice"] {
-        let said = host.cli(None, &["token", "revoke", name]);
-        assert_eq!(said.code, 0, "the folder knows the token of {name}: {}", said.err);
-    }
-    host.admin = host.token("root", &["admin"], None);
-    (host.agent, host.approver) = (host.token("agent", &["caller"], None), host.token("alice", &["approver"], None));
-    host.start();
+    let mut host = opened_with(archive.to_str().unwrap(), setup(r#"["*"]"#));
     let turns = host.agent.get("/v1/conversations/c/turns").ok(200)["turns"].clone();
     let turn = |call: &str| {
         let turn = turns.as_array().unwrap().iter().find(|turn| turn["calls"][0]["id"] == call);
@@ -117,21 +94,12 @@ fn goes_on(archive: &Path) {
     assert!(refused[0]["error"].as_str().unwrap().contains(r#"this plugin may not call "other""#), "{refused}");
     assert_eq!(refused[1], "yes");
 
-    host.restart();
-    let head = fs::read_to_string(host.folder().join("head")).unwrap();
-    let said = host.cli(None, &["audit", "verify", "--head", &head]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    audit_continues(&mut host);
 }
 
-#[expect(clippy::disallowed_methods, reason = "an archive is kept on request")]
 #[test]
 fn folder_with_nested_turns_is_packed_and_opened() {
-    let host = made();
-    let archive = match std::env::var_os(KEEP) {
-        Some(_) => root().join("tests/fixtures").join(ARCHIVE),
-        None => host.folder().join(ARCHIVE),
-    };
-    packed(&host, &archive);
+    let (_host, archive) = packed(made(), ARCHIVE, KEEP);
     goes_on(&archive);
 }
 

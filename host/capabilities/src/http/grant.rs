@@ -36,8 +36,8 @@ pub struct HttpTable {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
     /// Whether the server carries out a request only once, even if it gets it again with the same `Idempotency-Key`. If a
-    /// kill interrupts such a request of a durable call, the host sends it again. Without this, the call ends in doubt.
-    /// Default: false.
+    /// kill interrupts such a request of a durable call, the host sends it again. Without this, the `recovery` of the tool
+    /// decides. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idempotent: bool,
     /// Whether a durable call waits when the server answers 429, or 503 to a request that may be repeated. The host sends

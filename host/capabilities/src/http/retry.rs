@@ -28,17 +28,17 @@ pub(super) struct Refusals {
     count: u32,
     /// The sum of the waits.
     waited: Span,
-    /// Whether an earlier sending may have been carried out.
-    pub(super) in_doubt: bool,
+    /// The refusal that leaves an earlier sending in doubt.
+    pub(super) in_doubt: Option<u32>,
 }
 
 impl Refusals {
-    /// Adds a refusal that was recorded with this number.
-    pub(super) fn add(&mut self, number: u32, refused: RefusedForNow) {
-        self.number.get_or_insert(number);
+    /// Adds the refusal in the entry `last` of a request whose first entry is `first`.
+    pub(super) fn add(&mut self, first: u32, last: u32, refused: RefusedForNow) {
+        self.number.get_or_insert(first);
         self.count += 1;
         self.waited = self.waited + refused.wait;
-        self.in_doubt |= refused.in_doubt;
+        self.in_doubt = refused.in_doubt.then_some(last);
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -113,7 +113,7 @@ mod tests {
             let waits: Vec<_> = (0..9)
                 .map(|_| {
                     let wait = refusals.wait(&fields(text), NOW, WEEK).unwrap().millis() / 1000;
-                    refusals.add(7, refused(wait));
+                    refusals.add(7, 8, refused(wait));
                     wait
                 })
                 .collect();
@@ -130,9 +130,9 @@ mod tests {
         assert!(of(&refusals, "10", 10) && !of(&refusals, "11", 10));
         assert!(!of(&refusals, "99999999999999999999999", 604_800), "a hostile server asks for an eternity");
         assert!(!of(&refusals, "Fri, 31 Dec 9999 23:59:59 GMT", 604_800));
-        refusals.add(7, refused(10));
+        refusals.add(7, 8, refused(10));
         assert!(of(&refusals, "5", 15) && !of(&refusals, "6", 15));
-        (1..MAX_REPEATS).for_each(|number| refusals.add(7 + number, refused(1)));
+        (1..MAX_REPEATS).for_each(|number| refusals.add(7 + number, 8 + number, refused(1)));
         assert!(!of(&refusals, "1", 604_800), "{refusals:?}");
         assert_eq!(refusals.number, Some(7), "the number of the first one");
     }

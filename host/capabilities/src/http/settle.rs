@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use domain::Timestamp;
+use domain::doubt::RequestDecision;
 use domain::journal::RefusedForNow;
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
@@ -25,6 +26,23 @@ enum Sent {
     Answered(Answer),
     /// The server refused it for now. It is sent again after this time.
     Refused(Box<Complete>, Timestamp),
+}
+
+/// One sending of a request.
+struct Sending {
+    /// The number of its first entry in the journal.
+    number: u32,
+    /// An earlier run has begun it, and it may be repeated without a new entry.
+    is_begun: bool,
+    /// An earlier sending may have been carried out.
+    in_doubt: bool,
+}
+
+/// The continuation of a request.
+enum Next {
+    Send(Sending),
+    /// It is not sent. A person decided about it.
+    Decided(Whole),
 }
 
 impl Requests {
@@ -77,70 +95,106 @@ impl Requests {
             return Err(not_recorded().into());
         };
         let call = call(shown(&request.parts, self.vault()), &request.parts, &request.body);
-        let named = name(&request.parts);
-        let in_doubt = |number| {
-            JournalError::InDoubt(format!(
-                "{named} was begun by a run that was interrupted, and nobody knows whether it was carried out (entry {number} of \
-                 the journal)"
-            ))
-        };
         let (number, begun) = match journal.effect(&call)? {
             Some(Effect::Done(text)) => {
                 self.skip();
                 return Ok(Sent::Answered(Whole::read(&text)?.response(&self.memory)?));
             }
-            Some(Effect::Refused(number, refused)) => {
+            Some(Effect::Refused { first, last, refused }) => {
                 self.skip();
-                request.refusals.add(number, refused);
+                request.refusals.add(first, last, refused);
                 return Ok(Sent::Refused(Box::new(request), refused.until));
             }
-            Some(Effect::InDoubt(number)) if !self.may_repeat(&request.parts) => return Err(in_doubt(number).into()),
-            Some(Effect::InDoubt(number)) => (number, true),
-            None => (journal.length(), false),
+            Some(Effect::InDoubt { first, last }) => (first, Some(last)),
+            None => (journal.length(), None),
         };
         let number = request.refusals.number.unwrap_or(number);
-        if request.refusals.in_doubt && !self.may_repeat(&request.parts) {
-            return Err(in_doubt(number).into());
-        }
-        let whole = if !request.refusals.is_empty() && !may_wait {
-            let why = "the server refused the request for now, and the call is being stopped";
-            Whole::failed(Error::InternalError(Some(why.to_owned())))
-        } else {
-            match self.send(&journal, &call, &request, (number, begun), may_wait).await? {
-                Ok(whole) => whole,
-                Err(refused) => {
-                    journal.refuse(&call, refused)?;
-                    if !is_safe(&request.parts.method) {
-                        journal.flush().await?;
-                    }
-                    request.refusals.add(number, refused);
-                    return Ok(Sent::Refused(Box::new(request), refused.until));
-                }
+        let sending = match self.sending(&journal, &request, (number, begun))? {
+            Next::Send(_) if !request.refusals.is_empty() && !may_wait => {
+                let why = "the server refused the request for now, and the call is being stopped";
+                return self
+                    .recorded(&journal, &call, &request, Whole::failed(Error::InternalError(Some(why.into()))))
+                    .await;
+            }
+            Next::Send(sending) => sending,
+            Next::Decided(whole) => {
+                self.skip();
+                return self.recorded(&journal, &call, &request, whole).await;
             }
         };
+        match self.send(&journal, &call, &request, sending, may_wait).await? {
+            Ok(whole) => self.recorded(&journal, &call, &request, whole).await,
+            Err(refused) => {
+                let last = journal.length();
+                journal.refuse(&call, refused)?;
+                if !is_safe(&request.parts.method) {
+                    journal.flush().await?;
+                }
+                request.refusals.add(number, last, refused);
+                Ok(Sent::Refused(Box::new(request), refused.until))
+            }
+        }
+    }
+
+    /// The continuation of a request whose first entry has this number. `begun`: the entry of an earlier run that began it and
+    /// left it in doubt.
+    fn sending(
+        &self,
+        journal: &Journal,
+        request: &Complete,
+        (number, begun): (u32, Option<u32>),
+    ) -> Result<Next, JournalError> {
+        let sending = Sending { number, is_begun: begun.is_some(), in_doubt: true };
+        let Some(entry) = begun.or(request.refusals.in_doubt) else {
+            return Ok(Next::Send(Sending { in_doubt: false, ..sending }));
+        };
+        let named = name(&request.parts);
+        match journal.decision(entry) {
+            // Nobody has decided about one more sending after this one, so it is begun once more.
+            Some(RequestDecision::SendAgain) => Ok(Next::Send(Sending { is_begun: false, ..sending })),
+            Some(RequestDecision::Done { status, body }) => Ok(Next::Decided(Whole::given(*status, body))),
+            Some(RequestDecision::Fail) => {
+                let why = format!("{named} was interrupted, and nobody knows whether it was carried out");
+                Ok(Next::Decided(Whole::failed(Error::InternalError(Some(why)))))
+            }
+            None if self.may_repeat(&request.parts) => Ok(Next::Send(sending)),
+            None => Err(JournalError::InDoubt(format!(
+                "{named} was begun by a run that was interrupted, and nobody knows whether it was carried out (entry {entry} of \
+                 the journal)"
+            ))),
+        }
+    }
+
+    /// Records the answer of a request, and returns it for the guest.
+    async fn recorded(
+        &mut self,
+        journal: &Journal,
+        call: &HostCall,
+        request: &Complete,
+        whole: Whole,
+    ) -> wasmtime::Result<Sent> {
         let text = whole.text()?;
         if is_safe(&request.parts.method) {
-            journal.record(&call, text.clone())?
+            journal.record(call, text.clone())?
         } else {
-            journal.write(&call, text.clone(), Vec::new()).await?
+            journal.write(call, text.clone(), Vec::new()).await?
         }
         // From the same text as in a later run.
         drop(whole);
         Ok(Sent::Answered(Whole::read(&text)?.response(&self.memory)?))
     }
 
-    /// Sends a request. Its number is that of its first entry in the journal. `begun`: an earlier run may have sent it.
+    /// Sends a request.
     async fn send(
         &mut self,
         journal: &Journal,
         call: &HostCall,
         request: &Complete,
-        (number, begun): (u32, bool),
+        Sending { number, is_begun, in_doubt }: Sending,
         may_wait: bool,
     ) -> wasmtime::Result<Result<Whole, RefusedForNow>> {
-        let Complete { parts, options, body, refusals } = request;
+        let Complete { parts, options, body, .. } = request;
         let named = name(parts);
-        let in_doubt = begun || refusals.in_doubt;
         let failed = |error: Error| {
             if in_doubt {
                 // An earlier run may have carried it out, so the guest must not read that it was not sent.
@@ -153,7 +207,7 @@ impl Requests {
             Ok(exchange) => exchange,
             Err(error) => return Ok(Ok(failed(error)?)),
         };
-        if !is_safe(&parts.method) && !begun {
+        if !is_safe(&parts.method) && !is_begun {
             journal.begin(call).await?;
         }
         let (answer, task) = exchange.start();

@@ -49,6 +49,12 @@ impl Whole {
         Self { stored: Stored::Failed(error.into()), _charge: None }
     }
 
+    /// The answer that a person gives instead of a server.
+    pub(super) fn given(status: u16, body: &str) -> Self {
+        let (headers, body) = (Fields::new(), STANDARD.encode(body));
+        Self { stored: Stored::Answer { status, headers, body, trailers: None, error: None }, _charge: None }
+    }
+
     /// Reads an answer to its end.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::Span;
+use domain::step::{Step, StepEnd};
 use futures::FutureExt as _;
 
 use super::*;
@@ -49,7 +50,15 @@ impl RunTime for Ticks {
 fn run(earlier: &Arc<[Entry]>, steps: u32, bounds: JournalBounds) -> (Journal, Arc<Written>, Arc<Ticks>) {
     let (writer, time) = (Arc::<Written>::default(), Arc::<Ticks>::default());
     let recording = Recording { writer: writer.clone(), bounds };
-    (Journal::new(earlier.clone(), steps, recording, time.clone()), writer, time)
+    (Journal::new(&durable(earlier, steps), recording, time.clone()), writer, time)
+}
+
+/// A call with these entries and this number of steps.
+pub(crate) fn durable(journal: &Arc<[Entry]>, steps: u32) -> Durable {
+    let started_at = Timestamp::from_millis(0);
+    let step = Step { digest: Digest::of("step"), ended_at: started_at, end: StepEnd::Elapsed };
+    let steps = (0..steps).map(|_| step.clone()).collect();
+    Durable { started_at, steps, journal: Arc::clone(journal), decided: [].into() }
 }
 
 fn call(name: &str) -> HostCall {
@@ -133,14 +142,35 @@ fn effect_without_a_result_is_in_doubt() {
     let (journal, ..) = run(&entries[..2].into(), 1, JournalBounds::default());
     journal.recorded(&call("a")).unwrap();
     journal.pass_step().unwrap();
-    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt(1)));
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 1, last: 1 }));
     // It is made again, and then it is as if it had been made once.
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     assert_eq!(journal.length(), 3);
 }
 
+#[test]
+fn effect_that_is_begun_once_more_keeps_its_first_entry() {
+    let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
+    at_once(journal.begin(&call("b"))).unwrap();
+    let (journal, again, _) = run(&written.entries(), 0, JournalBounds::default());
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 0, last: 0 }));
+    at_once(journal.begin(&call("b"))).unwrap();
+    let entries: Arc<[Entry]> = [&*written.entries(), &*again.entries()].concat().into();
+    let (journal, last, _) = run(&entries, 0, JournalBounds::default());
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 0, last: 1 }));
+    at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
+    let (journal, ..) = run(&[&*entries, &*last.entries()].concat().into(), 0, JournalBounds::default());
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Done("2".into())));
+    journal.is_passed().unwrap();
+}
+
 fn refused(until: u64) -> RefusedForNow {
     RefusedForNow { until: Timestamp::from_millis(until), wait: Span::from_secs(1), in_doubt: false }
+}
+
+/// The refusal of the request in the first entry.
+fn refused_effect(last: u32) -> Effect {
+    Effect::Refused { first: 0, last, refused: refused(9) }
 }
 
 /// A journal: an effect that is refused for now, the wait for it, and then the next run, which begins it again and ends it.
@@ -151,7 +181,7 @@ fn recorded_after_a_refusal() -> Arc<[Entry]> {
     at_once(journal.flush()).unwrap();
     let entries = written.entries();
     let (journal, written, _) = run(&entries, 1, JournalBounds::default());
-    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Refused(0, refused(9))));
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(refused_effect(1)));
     journal.pass_step().unwrap();
     assert_eq!(journal.effect(&call("b")).unwrap(), None, "it is sent again");
     at_once(journal.begin(&call("b"))).unwrap();
@@ -167,7 +197,7 @@ fn refused_effect_is_begun_again_after_the_wait() {
         [(0, 0), (1, 0), (2, 1), (3, 1)]
     );
     let (journal, ..) = run(&entries, 1, JournalBounds::default());
-    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Refused(0, refused(9))));
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(refused_effect(1)));
     assert!(diverged(journal.effect(&call("b"))).contains("entry 2"), "the wait comes first");
     let (journal, ..) = run(&entries, 1, JournalBounds::default());
     journal.effect(&call("b")).unwrap();
@@ -178,7 +208,7 @@ fn refused_effect_is_begun_again_after_the_wait() {
     let (journal, ..) = run(&entries[..3].into(), 1, JournalBounds::default());
     journal.effect(&call("b")).unwrap();
     journal.pass_step().unwrap();
-    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt(2)));
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 2, last: 2 }));
 }
 
 #[test]
@@ -188,7 +218,7 @@ fn refusal_of_a_request_that_changes_nothing_is_one_entry() {
     assert_eq!(written.batches(), [0; 0], "it is written with the wait");
     at_once(journal.flush()).unwrap();
     let (journal, ..) = run(&written.entries(), 1, JournalBounds::default());
-    assert_eq!(journal.effect(&call("g")).unwrap(), Some(Effect::Refused(0, refused(9))));
+    assert_eq!(journal.effect(&call("g")).unwrap(), Some(refused_effect(0)));
     journal.pass_step().unwrap();
     assert_eq!(journal.effect(&call("g")).unwrap(), None);
     let (journal, ..) = run(&written.entries(), 1, JournalBounds::default());
@@ -213,7 +243,7 @@ fn stop_is_seen_at_the_same_check_in_a_later_run() {
         assert_eq!(journal.recorded(&call("a")).unwrap().as_deref(), Some("1"));
         let seen: Vec<_> = (2..=3).map(|n| journal.stops_at(n, requested).unwrap()).collect();
         assert_eq!(seen, [false, true]);
-        assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt(2)));
+        assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 2, last: 2 }));
     }
     let (journal, ..) = run(&written.entries(), 0, JournalBounds::default());
     journal.recorded(&call("a")).unwrap();

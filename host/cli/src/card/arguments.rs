@@ -24,7 +24,10 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
         _ => {
             let is_edited = is_approval(item) && item.votes.iter().any(|vote| vote.arguments.is_some());
             let is_value = is_approval(item) && item.step.is_some();
-            let name = if is_edited {
+            let is_decided = !item.requests_in_doubt.is_empty();
+            let name = if is_decided {
+                "decisions"
+            } else if is_edited {
                 "submitted"
             } else if is_value {
                 "value"

@@ -194,8 +194,8 @@ impl Handle {
     /// here.
     async fn verdict(&self, by: &Principal, answer: &Answer, turn: &Turn) -> Result<Verdict, Refusal> {
         let Some((call, suspension)) = open(answer, turn) else { return Ok(Verdict::default()) };
-        // The policy was asked about the step when it began. The subject of a step is not the arguments of the call.
-        if suspension.step.is_some() {
+        // The policy was asked about the step when it began. The subject of a question inside a call is not its arguments.
+        if suspension.is_inside() {
             return Ok(Verdict::default());
         }
         let for_client = call.pinned.as_ref().is_some_and(|pinned| pinned.executor == Executor::Client);
@@ -354,8 +354,8 @@ impl Handle {
         // A vote for an equal edit is a vote for the same text.
         let voted = suspension.votes().iter().filter_map(|vote| vote.arguments.as_ref());
         let arguments = voted.clone().find(|voted| exact::same(voted, arguments)).unwrap_or(arguments);
-        let violations = match &suspension.step {
-            // The guest decides what to do with the approved value.
+        let violations = match suspension.subject() {
+            // The guest decides what to do with an approved value, and the domain reads decisions about requests.
             Some(_) => plan::violations(arguments, |_| Vec::new()),
             None => self.pinned(call).map_or_else(removed, |known| {
                 plan::violations(arguments, |arguments| known.checks.arguments(arguments))

@@ -4,6 +4,7 @@ use super::Asked;
 use crate::{
     Digest, PrincipalId, Timestamp,
     approvers::{Delegation, Need, Vote},
+    doubt::Doubt,
     standing::StandingBounds,
     tool::Editable,
 };
@@ -15,8 +16,8 @@ pub struct ApprovalRequest {
     /// Which arguments an approver may change.
     pub editable: Editable,
     pub on_expiry: ApprovalExpiry,
-    /// The run that a kill left in doubt. The question is then whether to run the call again.
-    pub in_doubt: Option<u32>,
+    /// The doubt that a kill left, if the question is about it.
+    pub doubt: Option<Doubt>,
     /// The bounds of a standing approval. `None`: this approval cannot cover later calls.
     pub standing: Option<StandingBounds>,
     /// When the host last recorded an escalation.
@@ -45,7 +46,7 @@ impl ApprovalRequest {
             asked,
             editable: Editable::Nothing,
             on_expiry: ApprovalExpiry::Expire,
-            in_doubt: None,
+            doubt: None,
             standing: None,
             escalated_at: None,
             votes: Vec::new(),
@@ -56,7 +57,7 @@ impl ApprovalRequest {
     /// Whether its expiry approves the call, unless the policy has become stricter meanwhile.
     #[must_use]
     pub fn timeout_approves(&self) -> bool {
-        self.on_expiry == ApprovalExpiry::Approve && self.in_doubt.is_none()
+        self.on_expiry == ApprovalExpiry::Approve && self.doubt.is_none()
     }
 
     /// Whether this principal has voted, or takes part in a delegation.

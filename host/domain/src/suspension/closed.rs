@@ -62,6 +62,13 @@ pub struct Resolution {
     pub link: Option<LinkId>,
 }
 
+impl Resolution {
+    /// An answer that says nothing but this.
+    pub(crate) const fn of(decision: Decision) -> Self {
+        Self { decision, data: None, arguments: None, comment: None, standing: None, link: None }
+    }
+}
+
 /// How a suspension was closed, with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClosedAs {

@@ -294,6 +294,7 @@ impl Draft {
             RunEnd::Outcome(outcome) => self.settle_with(index, self.marked(index, outcome), receipt, cx),
             RunEnd::Waits(step) => self.wait(index, step, verdict, receipt, cx),
             RunEnd::Repeating(_) => self.recover(index, cx),
+            RunEnd::InDoubt(requests) => self.doubt(index, requests, receipt, cx),
         }
     }
 
@@ -383,9 +384,7 @@ impl Draft {
             return self.resume(index, cx);
         }
         match &open.body {
-            SuspensionBody::Approval(approval) if approval.in_doubt.is_some() => {
-                self.settle(index, Outcome::InDoubt, cx)
-            }
+            SuspensionBody::Approval(approval) if approval.doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
             SuspensionBody::Approval(approval) => match (approval.on_expiry, rule, verdict) {
                 (ApprovalExpiry::Deny, ..) => self.deny(index, Some("nobody approved it in time".into()), cx),
                 (ApprovalExpiry::Approve, Some(Rule::Allow), _) => self.proceed(index, cx),
@@ -431,7 +430,7 @@ impl Draft {
     /// Handles a run whose host no longer exists, as the tool declares.
     fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
-        // A run of a durable call repeats nothing that was done.
+        // A run of a durable call repeats nothing that was done. Requests in doubt are decided before its guest starts.
         let recovery = if pinned.durable { Recovery::Retry } else { pinned.recovery };
         match recovery {
             Recovery::Retry if call.attempts < cx.settings.max_attempts => self.start(index, cx),

@@ -7,6 +7,7 @@ use super::{CheckedAnswer, Context};
 use crate::{
     Call, CallIndex, Digest, Json, Outcome, PrincipalId, Refusal, Standing, Suspension, Timestamp, Violation,
     approvers::Need,
+    doubt::value_of,
     event::CallEvent,
     gate::Rule,
     outcome::{Failure, FailureCode},
@@ -34,6 +35,7 @@ impl Draft {
         check_data(&answer, &decision)?;
         check_edit(&answer, suspension, &decision)?;
         check_policy(&answer, &decision)?;
+        let answer = with_decisions(answer, suspension, &decision)?;
 
         let (suspension, call) = (suspension.clone(), call.clone());
         let standing = votes::standing(&answer, &decision, &call, &suspension, cx)?;
@@ -61,8 +63,8 @@ impl Draft {
         cx: &mut Context<'_>,
     ) {
         let arguments = answer.arguments.as_ref().unwrap_or(&call.arguments);
-        // The approval of a step lets the guest go on. It does not open the gate of the call.
-        let opens_gate = decision == Decision::Approve && suspension.step.is_none();
+        // An approval inside a call lets its code go on. It does not open the gate of the call.
+        let opens_gate = decision == Decision::Approve && !suspension.is_inside();
         let pinned = call.pinned.as_ref().filter(|_| opens_gate);
         let approved = pinned.map(|pinned| pinned.binding(arguments));
         let resolution = Resolution {
@@ -84,9 +86,9 @@ impl Draft {
             },
         );
         match decision {
-            _ if suspension.step.is_some() => self.resume(index, cx),
+            Decision::Deny if suspension.doubt().is_some() => self.settle(index, Outcome::InDoubt, cx),
+            _ if suspension.is_inside() => self.resume(index, cx),
             Decision::Approve => self.proceed(index, cx),
-            Decision::Deny if suspension.in_doubt().is_some() => self.settle(index, Outcome::InDoubt, cx),
             Decision::Deny => self.deny_alike(index, suspension.digest, answer.comment, cx),
             Decision::Answer(choice) => {
                 let SuspensionBody::Elicitation(question) = &suspension.body else { return };
@@ -115,7 +117,7 @@ impl Draft {
     fn deny_alike(&mut self, index: CallIndex, digest: Digest, reason: Option<String>, cx: &Context<'_>) {
         // A call that may have taken effect already is another question.
         let waits_alike = |open: &Suspension| {
-            open.digest == digest && open.approval().is_some_and(|approval| approval.in_doubt.is_none())
+            open.digest == digest && open.approval().is_some_and(|approval| approval.doubt.is_none())
         };
         let alike: Vec<CallIndex> = self
             .turn
@@ -216,6 +218,20 @@ fn check_edit(answer: &CheckedAnswer, suspension: &Suspension, decision: &Decisi
         return Err(NotAllowed::EditNeedsOthers.into());
     }
     Ok(())
+}
+
+/// The answer with its decisions about requests in doubt in their one form. An approval must decide about all of them.
+fn with_decisions(
+    answer: CheckedAnswer,
+    suspension: &Suspension,
+    decision: &Decision,
+) -> Result<CheckedAnswer, Refusal> {
+    let Some(requests) = suspension.doubtful_requests().filter(|_| *decision == Decision::Approve) else {
+        return Ok(answer);
+    };
+    let decided = requests.decided(answer.arguments.as_ref());
+    let decided = decided.map_err(|faults| Refusal::Invalid(under("/arguments", &faults)))?;
+    Ok(CheckedAnswer { arguments: Some(value_of(&decided)), ..answer })
 }
 
 /// Whether the policy allows the arguments to approve. It was asked about edited arguments, and about calls for a

@@ -111,20 +111,18 @@ impl Draft {
     /// Records that the policy denies a step, and continues the call.
     fn deny_step(&mut self, index: CallIndex, suspension: SuspensionId, verdict: &Verdict, cx: &Context<'_>) {
         let reason = verdict.reason.as_deref().unwrap_or("the operator's policy denies this step");
-        self.end_step(index, suspension, Decision::Deny, None, Some(reason.to_owned()), cx);
+        let resolution = Resolution { comment: Some(reason.to_owned()), ..Resolution::of(Decision::Deny) };
+        self.go_on(index, suspension, resolution, cx);
     }
 
-    /// Ends a step that nobody answers, and continues the call.
-    fn end_step(
+    /// Ends a wait inside a call that nobody answers, and continues the call.
+    pub(super) fn go_on(
         &mut self,
         index: CallIndex,
         suspension: SuspensionId,
-        decision: Decision,
-        data: Option<Json>,
-        comment: Option<String>,
+        resolution: Resolution,
         cx: &Context<'_>,
     ) {
-        let resolution = Resolution { decision, data, arguments: None, comment, standing: None, link: None };
         let (resolution, by) = (Box::new(resolution), PrincipalId::system());
         self.record(index, CallEvent::Resolved { suspension, resolution, approved: None, by, at: cx.now });
         self.resume(index, cx);
@@ -156,7 +154,8 @@ impl Draft {
             );
             return self.settle(index, Outcome::Failed(Failure::new(FailureCode::LimitExceeded, message)), cx);
         }
-        self.end_step(index, suspension, Decision::Result, Some(results), None, cx);
+        let resolution = Resolution { data: Some(results), ..Resolution::of(Decision::Result) };
+        self.go_on(index, suspension, resolution, cx);
     }
 }
 

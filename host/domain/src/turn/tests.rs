@@ -21,6 +21,7 @@ use crate::{
     CallId, CallIndex, Digest, Event, Json, Outcome, PluginName, Principal, PrincipalId, Receipt, Refusal, Span,
     SuspensionId, Timestamp,
     call::{Pinned, Plan, Wait},
+    doubt::Doubt,
     event::{CallEvent, Rejection},
     gate::Verdict,
     outcome::{Failure, FailureCode},
@@ -103,7 +104,11 @@ fn trace(events: &[Event]) -> String {
     for event in events {
         let line = match event {
             Event::Call { call, event: CallEvent::Suspended { suspension } } => {
-                let doubt = suspension.in_doubt().map_or(String::new(), |n| format!(" in doubt #{n}"));
+                let doubt = match suspension.doubt() {
+                    Some(Doubt::Run(attempt)) => format!(" in doubt #{attempt}"),
+                    Some(Doubt::Requests(requests)) => format!(" in doubt {}", requests.subject()),
+                    None => String::new(),
+                };
                 format!("{} suspended {}{doubt}", call.0, suspension.kind().as_str())
             }
             Event::Call { call, event: CallEvent::ClientAwaited { grace_until } } => {
@@ -227,10 +232,17 @@ impl RecordedTurn {
                 let ended = Outcome::Failed(failure).into();
                 Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt: None }
             }
-            "ask" | "propose" | "await" | "call" | "sleep" | "limit" | "repeat" => {
+            "ask" | "propose" | "await" | "call" | "sleep" | "limit" | "repeat" | "doubt" | "doubts" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
                 let (ended, verdict) = (steps::end(verb, self.now), steps::verdict(words.next()));
                 Input::Finished { call, attempt, ended, verdict, receipt }
+            }
+            "decide" => {
+                let arguments = words.next().map(Json::unchecked);
+                let edited = Some(Vec::new());
+                let checked = AnswerChecks { edited, ..AnswerChecks::default() };
+                let answer = self.answer(call.get(), "approve");
+                Input::Resolve(Box::new(CheckedAnswer { arguments, checked, ..answer }))
             }
             decision => Input::Resolve(Box::new(self.answer(call.get(), decision))),
         };

@@ -103,7 +103,7 @@ fn has_room(answer: &CheckedAnswer, terms: &StandingTerms, call: &Call, cx: &Con
 
 fn why_no_standing(call: &Call, approval: &ApprovalRequest) -> NoStanding {
     let asked = &approval.asked;
-    if approval.in_doubt.is_some() {
+    if approval.doubt.is_some() {
         NoStanding::InDoubt
     } else if asked.policy_failed {
         NoStanding::PolicyFailed

@@ -179,7 +179,7 @@ impl<'a> Ledger<'a> {
         self.needs = if self.call.needs.is_empty() { anybody() } else { self.call.needs.clone() };
         (self.votes, self.delegated) = Default::default();
         (self.late, self.since) = (None, suspension.created_at.millis());
-        self.in_doubt = suspension.in_doubt().is_some();
+        self.in_doubt = suspension.doubt().is_some();
         self.waits_for = Some(suspension.digest).filter(|_| !self.in_doubt);
         self.approved = false;
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use domain::CatalogLimits;
-use domain::tool::{Approval, Executor, ToolOptions};
+use domain::tool::{Approval, Executor, Recovery, ToolOptions};
 use sandbox::Declared;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -144,6 +144,10 @@ pub(crate) fn read(
         }
     }
     reader.check_answer();
+    if durable && !members.contains_key("recovery") {
+        // Nobody has said that a request which may have been carried out can be sent again.
+        reader.options.recovery = Recovery::Fail;
+    }
     reader.options
 }
 

@@ -10,7 +10,7 @@ use domain::{
     Outcome,
     outcome::FailureCode,
     step::{RunEnd, StepRequest, StepWait},
-    tool::Risk,
+    tool::{Recovery, Risk},
 };
 use serde_json::{Value, json};
 
@@ -78,23 +78,19 @@ fn findings_about_durable_tools_come_with_all_others() {
 }
 
 #[test]
-fn recovery_of_a_durable_tool_is_a_note() {
+fn durable_tool_ends_with_a_request_in_doubt_by_default() {
     let world = TestRegistry::new();
-    let tool = |name: &str, recovery: &str, durable: bool| {
-        let timeout = if recovery == "fail" { 3_600_000 } else { 1 };
-        json!({"name": name, "options": {"durable": durable, "recovery": recovery, "timeout_ms": timeout}})
-    };
-    let tools = [tool("a", "ask", true), tool("b", "ask", false), tool("c", "retry", true), tool("d", "fail", true)];
+    let tool = |name: &str, options: Value| json!({"name": name, "options": options});
+    let tools = [
+        tool("a", json!({"durable": true})),
+        tool("b", json!({"durable": true, "recovery": "retry"})),
+        tool("c", json!({"durable": true, "recovery": "ask"})),
+        tool("d", json!({"durable": false})),
+    ];
     let loaded = world.load("slow", json!({"tools": tools}).to_string().as_bytes()).expect("loads");
-    let notes: Vec<_> = loaded.notes.iter().map(ToString::to_string).collect();
-    let unused = |tool: &str, recovery: &str| {
-        format!(
-            "tool {tool}: `recovery` is `\"{recovery}\"` and has no effect, because the tool is durable; after a kill, a call of \
-             it always runs again from its last step"
-        )
-    };
-    assert_eq!((notes.len(), &notes[0], &notes[2]), (3, &unused("a", "ask"), &unused("d", "fail")));
-    assert!(notes[1].starts_with("tool d: `timeout_ms` is 3600000"), "{notes:?}");
+    assert!(loaded.notes.is_empty(), "{:?}", loaded.notes);
+    let recovery = |name: &str| world.registry.find(name).expect("a tool").tool.options.recovery;
+    assert_eq!(["a", "b", "c", "d"].map(recovery), [Recovery::Fail, Recovery::Retry, Recovery::Ask, Recovery::Retry]);
 }
 
 #[tokio::test]

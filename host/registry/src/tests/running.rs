@@ -126,7 +126,12 @@ async fn call_that_has_begun_is_never_busy() {
     assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
     let step = Step { digest: Digest::of("step"), ended_at: Timestamp::from_millis(1), end: StepEnd::Elapsed };
     let durable = |steps: &[Step]| {
-        Some(Durable { started_at: Timestamp::from_millis(0), steps: steps.into(), journal: [].into() })
+        Some(Durable {
+            started_at: Timestamp::from_millis(0),
+            steps: steps.into(),
+            journal: [].into(),
+            decided: [].into(),
+        })
     };
     let begins = Run { durable: durable(&[]), ..run(&world, "echo", "1") };
     assert_eq!(failure(world.registry.run(begins).await).code, FailureCode::Busy);

@@ -69,6 +69,14 @@ impl Guest {
         })
     }
 
+    /// Says in the log why a run could not repeat an earlier one. Its failure is not the call's.
+    pub(crate) fn explain_repeating(&self, failure: &Failure) {
+        if self.repeats() {
+            self.log.mute(false);
+            self.log.line(Level::Error, &format!("the run could not repeat the one before it: {}", failure.message));
+        }
+    }
+
     /// The journal of a durable call.
     pub(crate) fn journal(&self) -> Option<Journal> {
         self.replay.as_ref().and_then(Replay::journal).cloned()

@@ -82,7 +82,7 @@ fn component(body: &str) -> Vec<u8> {
 /// A job of a durable tool after these steps.
 fn continued(arguments: &str, steps: &[Step]) -> Job {
     Job {
-        durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: [].into() }),
+        durable: Some(Durable { started_at: STARTED_AT, steps: steps.into(), journal: [].into(), decided: [].into() }),
         ..job("test", arguments)
     }
 }
@@ -230,6 +230,30 @@ fn failure_during_a_repetition_is_not_the_result_of_the_call() {
     failed(refused(&continued(PROMPT, &[])), FailureCode::LimitExceeded);
     let traps_later = load(&component(&format!("{ASK} drop (unreachable)")));
     failed(run(&traps_later, &continued(PROMPT, &[step])).0, FailureCode::Trapped);
+}
+
+#[test]
+fn repeated_code_has_a_bound_of_its_own() {
+    let plugin = load(&component(ASK));
+    let step = step(&waits(run(&plugin, &continued(PROMPT, &[])).0), answered("1"));
+    let spins = load(&component(&format!("(loop $again (br $again)) {ASK}")));
+    let run = |job: &Job, time, replay| {
+        let heard = Arc::new(Heard::default());
+        let [time, replay] = [time, replay].map(Span::from_millis);
+        let end = RUNTIME.block_on(spins.run(job, &Limits { time, replay, ..tight() }, heard.clone()));
+        (end.ended, heard.log())
+    };
+    const LONG: u64 = 3_600_000;
+    let (ended, log) = run(&continued(PROMPT, &[step]), LONG, 50);
+    let RunEnd::Repeating(failure) = ended else { panic!("{ended:?}") };
+    assert_eq!(failure.code, FailureCode::LimitExceeded);
+    assert!(
+        failure.message.contains("more than 50 ms") && failure.message.contains("`limits.replay_ms`"),
+        "{failure:?}"
+    );
+    assert!(log.last().is_some_and(|line| line.contains(&failure.message)), "{log:?}");
+    // The first run repeats nothing.
+    failed(run(&continued(PROMPT, &[]), 50, LONG).0, FailureCode::OutOfTime);
 }
 
 #[test]

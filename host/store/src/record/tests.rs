@@ -19,6 +19,7 @@ use domain::{
     SignalName, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp, TurnId,
     approvers::{Delegation, Escalate, Need, Vote},
     call::{Pinned, Running, Wait},
+    doubt::Doubt,
     event::{CallEvent, Rejection, TurnEnd},
     link::LinkRecord,
     outcome::{Failure, FailureCode},
@@ -187,9 +188,9 @@ fn first_suspensions() -> Vec<Event> {
 
 /// Each kind of suspension with all of its own fields.
 fn suspensions() -> Vec<(&'static str, Vec<Event>)> {
-    let approval = |on_expiry, editable, in_doubt| {
-        let asked = asked(Some("Transfer \"5 €\"?"));
-        SuspensionBody::Approval(ApprovalRequest { on_expiry, editable, in_doubt, ..ApprovalRequest::new(asked) })
+    let approval = |on_expiry, editable, attempt: Option<u32>| {
+        let (asked, doubt) = (asked(Some("Transfer \"5 €\"?")), attempt.map(Doubt::Run));
+        SuspensionBody::Approval(ApprovalRequest { on_expiry, editable, doubt, ..ApprovalRequest::new(asked) })
     };
     let question = |choices, data_schema, default| {
         let (asked, escalated_at) = (asked(Some("Which account?")), Some(at(1_700)));
@@ -459,6 +460,7 @@ pub(crate) fn file_of(event: &Event) -> &'static str {
             | SuspensionBody::External(_)
             | SuspensionBody::RateLimit
             | SuspensionBody::Nested(_) => "call_suspended_step",
+            SuspensionBody::Approval(ApprovalRequest { doubt: Some(Doubt::Requests(_)), .. }) => "call_suspended_doubt",
             SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
             SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
             SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
     /// Time from instantiation to result in milliseconds, including waits in host functions. Each run of a durable call has all
-    /// of it, also for the code that it repeats; the waits between runs do not count. Default: 30000.
+    /// of it for its new code; what it repeats (`replay_ms`) and the waits between runs do not count. Default: 30000.
     pub time_ms: Option<NonZeroU64>,
+    /// Processor time in milliseconds for the code that one run of a durable call repeats. The repetition may take ten times as
+    /// long in all. Default: 30000.
+    pub replay_ms: Option<NonZeroU64>,
     /// How long a call can continue after it was cancelled, and how long before its time limit it is asked to stop, in
     /// milliseconds. 0 stops a cancelled call at once. Default: 1000.
     pub stop_grace_ms: Option<u64>,
@@ -81,6 +84,7 @@ impl LimitsTable {
         let span = |own: Option<NonZeroU64>, other| own.map_or(other, |millis| Span::from_millis(millis.get()));
         Limits {
             time: span(self.time_ms, others.time),
+            replay: span(self.replay_ms, others.replay),
             stop_grace: self.stop_grace_ms.map_or(others.stop_grace, Span::from_millis),
             memory: size(self.memory_bytes, others.memory),
             table_elements: self.table_elements.unwrap_or(others.table_elements),

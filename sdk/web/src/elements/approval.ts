@@ -11,6 +11,7 @@ import { ArgumentsEditor } from "./arguments-editor.js";
 import { Card } from "./card.js";
 import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
+import { DoubtControls } from "./doubts.js";
 import { People } from "./people.js";
 import { context, defaults, earlier, expiry, header, prompt, promptBy, reason } from "./sections.js";
 import { StandingControls } from "./standing.js";
@@ -35,6 +36,7 @@ export class ToolgateApproval extends Card {
   #hand = make("button", { part: "hand", attributes: { type: "button" } }, "Delegate");
   #editor: ArgumentsEditor | undefined;
   #standing: StandingControls | undefined;
+  #doubts: DoubtControls | undefined;
   /** Whether the approve key was pressed once, where it must be pressed twice. */
   #armed = false;
 
@@ -74,6 +76,11 @@ export class ToolgateApproval extends Card {
     return this.#standing?.isWanted === true;
   }
 
+  /** Whether an approval must decide about requests that a kill of the host left in doubt. */
+  get decidesRequests(): boolean {
+    return this.#doubts !== undefined;
+  }
+
   /** The comment, as a member of the answer. */
   get comment(): { comment?: string } {
     return this.#comment.said;
@@ -89,7 +96,14 @@ export class ToolgateApproval extends Card {
   async approve(): Promise<boolean> {
     if (this.refuses()) return false;
     const answer: Answer = { decision: "approve", ...this.#comment.said };
-    if (this.#editor?.isOpen) {
+    if (this.#doubts !== undefined) {
+      const decisions = this.#doubts.read();
+      if (decisions === undefined) {
+        say(this.problem, "Decide about each request first. An answer needs a status from 200 to 599.");
+        return false;
+      }
+      answer.arguments = decisions;
+    } else if (this.#editor?.isOpen) {
       const edited = this.#editor.read();
       if (edited === undefined) {
         say(this.problem, "The edited arguments are not valid JSON. Correct them, or stop editing.");
@@ -129,13 +143,15 @@ export class ToolgateApproval extends Card {
   protected build(suspension: Suspension): void {
     const level = Number(this.getAttribute("heading-level") ?? "3");
     const { id, element } = header(suspension, level, "Approval");
-    const isEditable = suspension.editable !== "none";
+    const { requests_in_doubt: requests } = suspension;
+    this.#doubts = requests?.length ? new DoubtControls(requests) : undefined;
+    const isEditable = suspension.editable !== "none" && this.#doubts === undefined;
     this.#editor = isEditable ? new ArgumentsEditor(suspension, () => this.#showEdit()) : undefined;
     const { standing } = suspension;
     this.#standing =
       standing === null || standing === undefined ? undefined : new StandingControls(suspension, standing);
     this.#comment.clear();
-    fill(this.#inputs, this.#standing?.element, this.#comment.element);
+    fill(this.#inputs, this.#doubts?.element, this.#standing?.element, this.#comment.element);
     this.#delegate.open = false;
     this.#to.value = "";
     const actions = make("div", { part: "actions" }, this.#approve, this.#deny, isEditable && this.#edit);

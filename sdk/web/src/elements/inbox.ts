@@ -441,6 +441,7 @@ function leftOut(card: Card, decision: "approve" | "deny"): string | undefined {
   if (!(card instanceof ToolgateApproval)) return undefined;
   if (card.isEditing) return "its arguments are being edited.";
   if (decision === "deny") return undefined;
+  if (card.decidesRequests) return "each of its requests needs a decision. Approve it on its own.";
   // A batch must not replace a vote for an edit.
   if (card.hasVoted) return "you have approved it already.";
   return card.isStanding ? "it would also approve later calls. Approve it on its own." : undefined;

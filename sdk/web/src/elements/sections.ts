@@ -44,6 +44,7 @@ export function reason({
   reason,
   asked_by,
   in_doubt_attempt,
+  requests_in_doubt,
   step,
   display,
 }: Suspension): HTMLElement | undefined {
@@ -54,6 +55,11 @@ export function reason({
   const asker = asked_by === null || asked_by === undefined ? "" : ` (rule ${line(asked_by)})`;
   if (typeof in_doubt_attempt === "number") {
     const doubt = `The host was killed while attempt ${in_doubt_attempt} ran. The call may have taken effect. Approving runs it again.`;
+    return make("p", { part: "reason" }, doubt);
+  }
+  if (requests_in_doubt?.length) {
+    const doubt =
+      "The host was killed while the call sent requests. They may have been carried out. Decide about each, or deny to end the call in doubt.";
     return make("p", { part: "reason" }, doubt);
   }
   if (reason === null || reason === undefined) {

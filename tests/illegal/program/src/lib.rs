@@ -88,7 +88,8 @@ toolgate_sdk::plugin! {
     Tool::server("run", "Carries out a program.", |Program { program }: Program, call: &Call| {
         program.into_iter().map(|operation| carry_out(operation, call)).collect::<Result<Vec<_>, _>>()
     })
-    .durable(),
+    .durable()
+    .recovery(Recovery::Ask),
 }
 
 fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {

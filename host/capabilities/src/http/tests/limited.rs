@@ -3,11 +3,14 @@
 use async_trait::async_trait;
 use domain::Timestamp;
 use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
+use domain::step::Durable;
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 
 use super::server::{Script, Server, says};
 use super::*;
+use crate::http::doubtful_requests;
+use crate::journal::tests::durable;
 use crate::journal::{JournalWriter, Recording, RunTime};
 
 /// Keeps what is written. Its clock does not move.
@@ -44,9 +47,13 @@ type Future = Resource<HostFutureIncomingResponse>;
 impl Run {
     /// A run after these entries and steps. The grant says `retry = { at_most = "60s" }`.
     fn after(entries: &[Entry], steps: u32, server: &Server, change: impl FnOnce(&mut HttpRule)) -> Self {
+        Self::of(&durable(&entries.into(), steps), server, change)
+    }
+
+    fn of(durable: &Durable, server: &Server, change: impl FnOnce(&mut HttpRule)) -> Self {
         let kept = Arc::<Kept>::default();
         let recording = Recording { writer: kept.clone(), bounds: JournalBounds::default() };
-        let journal = Journal::new(entries.into(), steps, recording, kept.clone());
+        let journal = Journal::new(durable, recording, kept.clone());
         let mut setup = Setup::at(server.address);
         setup.rules[0].retry = Some(Span::from_secs(60));
         change(&mut setup.rules[0]);
@@ -186,6 +193,38 @@ fn doubtful_request_is_not_sent_again_once_the_grant_changed() {
     let error = run.settle(true).unwrap_err().to_string();
     assert!(error.contains("nobody knows whether it was carried out"), "{error}");
     assert_eq!(server.unheard(), 0);
+}
+
+#[test]
+fn all_requests_in_doubt_are_decided_before_the_run() {
+    let server = Server::start(vec![refuses(503, 5), refuses(503, 5), answers()]);
+    let mut run = Run::first(&server, |rule| rule.idempotent = true);
+    let _held = ["/a", "/b"].map(|path| run.hand_over("POST", path));
+    assert_eq!(run.settle(true).unwrap(), Some(5));
+    assert_eq!(run.records(), ["begun", "refused in doubt", "begun", "refused in doubt"]);
+    let first = heard(&server);
+    let _ = heard(&server);
+
+    // The operator has learned that the server is not idempotent.
+    let entries: Arc<[Entry]> = run.kept.0.lock().expect("no panic").as_slice().into();
+    let durable = durable(&entries, 1);
+    let setup = Setup::at(server.address);
+    let requests = doubtful_requests(&durable, &setup.rules).expect("some are in doubt");
+    let asked: Vec<_> = requests.all().iter().map(|each| (each.entry, each.request.to_string())).collect();
+    let name = |path: &str| format!("http POST http://api.example.com:{}{path}", run.port);
+    assert_eq!(asked, [(1, name("/a")), (3, name("/b"))]);
+    let decisions = domain::Json::unchecked(r#"{"1":"send_again","3":{"status":204}}"#);
+    let durable = Durable { decided: requests.decided(Some(&decisions)).expect("decisions").into(), ..durable };
+    assert_eq!(doubtful_requests(&durable, &setup.rules), None);
+
+    let mut run = Run::of(&durable, &server, |_| {});
+    let (a, b) = (run.hand_over("POST", "/a"), run.hand_over("POST", "/b"));
+    assert_eq!(run.settle(true).unwrap(), Some(5));
+    run.journal.pass_step().unwrap();
+    assert_eq!(run.settle(true).unwrap(), None);
+    assert_eq!((run.answer(&a), run.answer(&b)), (Some(Ok(200)), Some(Ok(204))));
+    assert_eq!((heard(&server), server.unheard()), (first, 0), "one is sent, with the same key");
+    assert_eq!(run.records(), ["begun", "result", "result"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 
 use super::*;
 use crate::http::recorded::Recorder;
+use crate::journal::tests::durable;
 use crate::journal::{Journal, JournalWriter, Recording, RunTime};
 
 struct Nowhere;
@@ -39,7 +40,7 @@ fn send(recorder: &mut Recorder, table: &mut ResourceTable, url: &str) -> Resour
 fn requests_that_the_tool_does_not_wait_for_are_reported() {
     let lines = Arc::new(Lines::default());
     let recording = Recording { writer: Arc::new(Nowhere), bounds: JournalBounds::default() };
-    let journal = Journal::new([].into(), 0, recording, Arc::new(Nowhere));
+    let journal = Journal::new(&durable(&[].into(), 0), recording, Arc::new(Nowhere));
     let mut recorder = Recorder::new(journal, HostMemory::new(1 << 20), lines.clone());
     let mut table = ResourceTable::new();
     let dropped = send(&mut recorder, &mut table, "http://example.com/one?key=1");

@@ -8,6 +8,7 @@ use super::{check, principal, submit};
 use crate::{
     CallIndex, Digest, Json, Outcome, Span, Timestamp, Turn,
     approvers::{Escalate, Need},
+    doubt::MAX_REQUESTS,
     event::Rejection,
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
@@ -28,6 +29,8 @@ pub(super) fn end(verb: &str, now: u64) -> RunEnd {
         "call" => StepWait::Calls(super::nested::calls(2)),
         "sleep" => StepWait::Time(Timestamp::from_millis(now + 60_000)),
         "limit" => StepWait::RateLimit(Timestamp::from_millis(now + 60_000)),
+        "doubt" => return RunEnd::InDoubt(super::recovery::requests(&[2, 5])),
+        "doubts" => return RunEnd::InDoubt(super::recovery::requests(&[0; MAX_REQUESTS + 1])),
         _ => return RunEnd::Repeating(Failure::new(FailureCode::Trapped, "trap")),
     };
     RunEnd::Waits(StepRequest { digest: Digest::of(verb), wait })

@@ -32,7 +32,12 @@ fn stopped_at(check: u64) -> Job {
     let digest = Digest::of_parts(&parts);
     let entry = Entry { number: 0, step: 0, run: None, function: None, digest, at: STARTED_AT, salt: None, record };
     Job {
-        durable: Some(Durable { started_at: STARTED_AT, steps: [].into(), journal: [entry].into() }),
+        durable: Some(Durable {
+            started_at: STARTED_AT,
+            steps: [].into(),
+            journal: [entry].into(),
+            decided: [].into(),
+        }),
         recording: Some(Recording { writer: Arc::new(Nowhere), bounds: JournalBounds::default() }),
         ..job("test", PROMPT)
     }

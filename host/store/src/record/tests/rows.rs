@@ -232,3 +232,26 @@ fn an_answered_question_is_not_read_as_open() {
         assert_eq!(SuspensionRow::read(&bytes).unwrap(), SuspensionRow { state: ended(read), ..row }, "{choice}");
     }
 }
+
+#[test]
+fn older_durable_calls_send_no_request_in_doubt_again() {
+    let requested = |recovery: &str, durable: &str| {
+        format!(
+            "[{{\"call_requested\":{{\"call\":1,\"id\":\"c\",\"tool\":\"t\",\"arguments\":\"{{}}\",\"pinned\":{{\"plugin\":\"p\",\
+             \"component\":\"{0}\",\"declaration\":\"{0}\",\"executor\":\"server\",\"approval\":\"auto\",\"timeout\":1,\
+             \"recovery\":\"{recovery}\"{durable}}}}}}}]",
+            Digest::of("d")
+        )
+    };
+    let recovery = |version: u8, text: String| match read_events(&[&[version], text.as_bytes()].concat()).unwrap().pop()
+    {
+        Some(Event::Call { event: CallEvent::Requested { pinned, .. }, .. }) => pinned.unwrap().recovery,
+        other => panic!("{other:?}"),
+    };
+    let durable = ",\"durable\":true";
+    assert_eq!(recovery(2, requested("retry", durable)), Recovery::Fail);
+    assert_eq!(recovery(5, requested("retry", durable)), Recovery::Fail);
+    assert_eq!(recovery(5, requested("ask", durable)), Recovery::Ask);
+    assert_eq!(recovery(5, requested("retry", "")), Recovery::Retry);
+    assert_eq!(recovery(6, requested("retry", durable)), Recovery::Retry);
+}

@@ -2,12 +2,14 @@
 
 use domain::{
     CallId, ConversationId, Event, PluginName, TurnId,
+    doubt::{Doubt, DoubtfulRequest, DoubtfulRequests},
     event::Rejection,
     nested::{NestedCall, NestedTurn, Parent},
     suspension::{ApprovalRequest, Asked, Elicitation, SuspensionBody},
+    tool::Editable,
 };
 
-use super::{TURN, at, json, principal, suspended_step};
+use super::{TURN, asked, at, json, principal, suspended, suspended_step};
 
 pub(super) fn events() -> Vec<(&'static str, Vec<Event>)> {
     vec![
@@ -19,9 +21,18 @@ pub(super) fn events() -> Vec<(&'static str, Vec<Event>)> {
                 suspended_step(None, SuspensionBody::Timer),
             ],
         ),
+        ("call_suspended_doubt", vec![suspended(requests_in_doubt())]),
         ("turn_started_nested", vec![nested_start()]),
         ("call_suspended_nested", vec![suspended_step(None, nested_turn())]),
     ]
+}
+
+/// A question about requests that a kill left in doubt.
+fn requests_in_doubt() -> SuspensionBody {
+    let request = |entry| DoubtfulRequest { entry, request: "http POST https://api.example.com/".into(), at: at(900) };
+    let doubt = Some(Doubt::Requests(DoubtfulRequests::new([request(2), request(5)].into())));
+    let asked = asked(Some("Sent?"));
+    SuspensionBody::Approval(ApprovalRequest { doubt, editable: Editable::All, ..ApprovalRequest::new(asked) })
 }
 
 /// The start of a nested turn.

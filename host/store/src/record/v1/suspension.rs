@@ -6,6 +6,7 @@ use domain::{
     CallId, ConversationId, Digest, Json, LinkId, PluginName, PrincipalId, Receipt, SignalName, Span, Standing,
     StandingId, Suspension, SuspensionId, Timestamp, TurnId,
     approvers::{Delegation, Escalate, Need, Vote, Who},
+    doubt::{Doubt, DoubtfulRequest, DoubtfulRequests},
     link::LinkRecord,
     nested::{NestedCall, NestedTurn, Parent},
     standing::{Pin, StandingBounds, StandingUse},
@@ -44,6 +45,7 @@ records! {
         signal: Option<SignalName> = "Option::is_none",
         metadata: Option<Json> = "Option::is_none",
         nested: Option<NestedTurn> = "Option::is_none",
+        doubtful: Option<Arc<[DoubtfulRequest]>> = "Option::is_none",
     }
 
     #[derive(Default, PartialEq)]
@@ -106,20 +108,26 @@ impl From<&Suspension> for SuspensionV1 {
             signal: None,
             metadata: None,
             nested: None,
+            doubtful: None,
         };
         match body.clone() {
             SuspensionBody::Approval(ApprovalRequest {
                 asked,
                 editable,
                 on_expiry: _,
-                in_doubt,
+                doubt,
                 standing,
                 escalated_at,
                 votes,
                 delegations,
             }) => {
                 let (prompt, asked) = stored(asked, standing);
-                Self { prompt, asked, editable, in_doubt, escalated_at, votes, delegations, ..empty }
+                let (in_doubt, doubtful) = match doubt {
+                    Some(Doubt::Run(attempt)) => (Some(attempt), None),
+                    Some(Doubt::Requests(requests)) => (None, Some(requests.all().into())),
+                    None => (None, None),
+                };
+                Self { prompt, asked, editable, in_doubt, doubtful, escalated_at, votes, delegations, ..empty }
             }
             SuspensionBody::Elicitation(Elicitation { asked, choices, data_schema, default: _, escalated_at }) => {
                 let (prompt, asked) = stored(asked, None);
@@ -151,7 +159,10 @@ impl From<SuspensionV1> for Suspension {
                     OnExpiry::Approve => ApprovalExpiry::Approve,
                     OnExpiry::Error | OnExpiry::Answer(_) => ApprovalExpiry::Expire,
                 },
-                in_doubt: record.in_doubt,
+                doubt: match record.doubtful {
+                    Some(requests) => Some(Doubt::Requests(DoubtfulRequests::new(requests))),
+                    None => record.in_doubt.map(Doubt::Run),
+                },
                 standing,
                 escalated_at,
                 votes: record.votes,
@@ -225,6 +236,12 @@ records! {
         needs: Vec<u16>,
         comment: Option<String> = "Option::is_none",
         link: Option<LinkId> = "Option::is_none",
+        at: Timestamp,
+    }
+
+    struct DoubtfulRequest "DoubtfulRequest" {
+        entry: u32,
+        request: Arc<str>,
         at: Timestamp,
     }
 
