@@ -59,24 +59,13 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     if !plugin.has_server {
         return refused(ending::fault("asked to run a plugin without `server`"));
     }
-    let requests = |durable| doubtful_requests(durable, &job.grants.http);
-    if let Some(requests) = job.durable.as_ref().and_then(requests) {
-        for DoubtfulRequest { entry, request, .. } in requests.all().iter().take(doubt::MAX_REQUESTS) {
-            let why = "was begun by a run that was interrupted, and nobody knows whether it was carried out";
-            sink.log(Level::Warn, &format!("{request} {why} (entry {entry} of the journal)"));
-        }
-        return GuestEnd { ended: RunEnd::InDoubt(requests), spent: Some(RunUsage::default()), wrote: false };
+    if let Some(in_doubt) = in_doubt(job, sink.as_ref()) {
+        return in_doubt;
     }
     let shared = &plugin.shared;
-    let expected = plugin.peak.expected(limits.memory);
-    // Too little memory must not end a call that has begun, so it waits as long as it takes.
-    let patience = match &job.durable {
-        Some(durable) if durable.has_begun() => Duration::MAX,
-        _ => Duration::from_millis(limits.time.millis()),
-    };
-    let user = User::Plugin(job.plugin.clone());
+    let (user, expected) = (User::Plugin(job.plugin.clone()), plugin.peak.expected(limits.memory));
     // Outlives the store, which occupies the instance.
-    let Some(reservation) = shared.pool.reserve(user, expected, patience).await.map(Arc::new) else {
+    let Some(reservation) = shared.pool.reserve(user, expected, patience(job, limits)).await.map(Arc::new) else {
         return refused(ending::busy());
     };
     let grace = if plugin.can_stop { limits.stop_grace } else { Span::ZERO };
@@ -126,6 +115,24 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     plugin.peak.record(guest.meter.memory());
     guest.usage.bytes.count_out(returned(&ended));
     GuestEnd { ended, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
+}
+
+/// The end of a run that does not begin, because requests of its call are in doubt.
+fn in_doubt(job: &Job, sink: &dyn Sink) -> Option<GuestEnd> {
+    let requests = doubtful_requests(job.durable.as_ref()?, &job.grants.http)?;
+    for DoubtfulRequest { entry, request, .. } in requests.all().iter().take(doubt::MAX_REQUESTS) {
+        let why = "was begun by a run that was interrupted, and nobody knows whether it was carried out";
+        sink.log(Level::Warn, &format!("{request} {why} (entry {entry} of the journal)"));
+    }
+    Some(GuestEnd { ended: RunEnd::InDoubt(requests), spent: Some(RunUsage::default()), wrote: false })
+}
+
+/// How long a call waits for memory. Too little memory must not end a call that has begun, so that waits as long as it takes.
+fn patience(job: &Job, limits: &Limits) -> Duration {
+    match &job.durable {
+        Some(durable) if durable.has_begun() => Duration::MAX,
+        _ => Duration::from_millis(limits.time.millis()),
+    }
 }
 
 /// The bytes that the guest returned. A failure that the host describes counts as well, because most of its text is the

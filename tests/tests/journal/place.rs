@@ -10,7 +10,7 @@ use capabilities::journal::{JournalWriter, Recording};
 use capabilities::keyvalue::{KeyValueQuota, Service};
 use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Grants, Services};
-use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange, StoreFault};
+use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange};
 use domain::doubt::DecidedRequest;
 use domain::journal::{Entry, JournalBounds, ValueChange};
 use domain::step::{Durable, RunEnd, Step, StepEnd, StepWait};

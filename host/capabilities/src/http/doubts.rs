@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn request_without_an_answer_is_in_doubt() {
         use Is::{Begun, Done, Refused};
-        let cases: [(&[(u32, &str, Is)], &[u32]); 11] = [
+        type Entries<'a> = &'a [(u32, &'a str, Is)];
+        let cases: [(Entries<'_>, &[u32]); 11] = [
             (&[(0, "/x", Begun)], &[0]),
             (&[(0, "/x", Begun), (0, "/x", Done)], &[]),
             (&[(0, "/x", Begun), (0, "/x", Done), (0, "/x", Begun)], &[2]),
