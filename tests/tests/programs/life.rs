@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use dispatch::ports::{AppendError, Clock as _, Commit, Journals as _, Log as _};
 use dispatch::{Answer, Dispatcher, Error, Handle, Parts, Until};
+use domain::doubt::{self, DecidedRequest, DoubtfulRequest, DoubtfulRequests, RequestDecision};
 use domain::journal::{Entry, Record};
-use domain::suspension::{Suspension, SuspensionKind};
+use domain::suspension::{Decision, Suspension, SuspensionKind};
 use domain::{
     CallIndex, ConversationId, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId, principal::Role,
     turn::TurnSettings,
@@ -42,6 +43,8 @@ pub(crate) struct Carried {
     pub(crate) commits: usize,
     /// Commits of superseded runs that came late and were refused.
     pub(crate) refused: usize,
+    /// Questions about requests that a kill left in doubt, which were answered with the decision to send them again.
+    pub(crate) sent_again: usize,
 }
 
 /// The traces of a call and of its nested turns. A kill changes none of them.
@@ -62,7 +65,7 @@ pub(crate) struct Done {
 pub(crate) fn carry_out(guests: &Guests, program: &Program, kills: &[Kill]) -> Carried {
     let world = guests.world();
     guests.server.limit(program.limited.iter().cloned());
-    let mut lives = Lives { guests, program, world, lifted: HashSet::new(), late: None, refused: 0 };
+    let mut lives = Lives { guests, program, world, lifted: HashSet::new(), late: None, refused: 0, sent_again: 0 };
     for (number, kill) in kills.iter().enumerate() {
         if let Some((turns, commits)) = lives.live(Some(*kill)) {
             return lives.end(&turns, number, commits);
@@ -82,6 +85,7 @@ struct Lives<'a> {
     /// The commit of the last life that is still on its way.
     late: Option<Commit>,
     refused: usize,
+    sent_again: usize,
 }
 
 impl Lives<'_> {
@@ -158,9 +162,12 @@ impl Lives<'_> {
             kind => {
                 let (decision, data) = self.program.answer(open);
                 let data = data.map(|data| Json::unchecked(data.to_string()));
+                let is_approved = decision == Decision::Approve;
+                let arguments = open.doubtful_requests().filter(|_| is_approved).map(sent_again);
+                self.sent_again += usize::from(arguments.is_some());
                 let is_external = kind == SuspensionKind::External;
                 let by = if is_external { agent.clone() } else { principal("ann", Role::Approver) };
-                match handle.resolve(&by, Answer { data, ..answer(open.id, decision) }).await {
+                match handle.resolve(&by, Answer { data, arguments, ..answer(open.id, decision) }).await {
                     Ok(_) | Err(Error::Refused(Refusal::Stale { .. })) => {}
                     Err(error) => panic!("the answer to {open:?} is refused: {error}"),
                 }
@@ -174,8 +181,13 @@ impl Lives<'_> {
         for (number, turn) in turns.iter().enumerate() {
             let name = if number + 1 < turns.len() { format!("nested turn {number}") } else { "turn".to_owned() };
             steps.extend(turn.calls[0].steps().map(|step| format!("{name}: {step:?}")));
-            let entries = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
-            journal.extend(entries.iter().map(|entry| format!("{name}: {}", shown(entry))));
+            let mut entries = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
+            // Somebody has decided to send a request again.
+            entries.dedup_by(|next, begun| {
+                matches!((&next.record, &begun.record), (Record::Begun(_), Record::Begun(_)))
+                    && next.digest == begun.digest
+            });
+            journal.extend((0..).zip(&entries).map(|(number, entry)| format!("{name}: {}", shown(number, entry))));
         }
         let outer = turns.last().and_then(|turn| turn.calls[0].outcome());
         let effects = self.guests.server.carried_out().into_iter().map(|(_, answer)| answer).collect();
@@ -187,7 +199,7 @@ impl Lives<'_> {
             values: self.guests.values(),
             effects,
         };
-        Carried { done, kills, commits, refused: self.refused }
+        Carried { done, kills, commits, refused: self.refused, sent_again: self.sent_again }
     }
 }
 
@@ -210,11 +222,18 @@ async fn nested(handle: &Handle, agent: &Principal) -> Vec<Turn> {
 }
 
 /// An entry without its run and its salt. `in_doubt` of a refusal says whether a kill came before it.
-fn shown(entry: &Entry) -> String {
-    let Entry { number, step, function, digest, at, record, .. } = entry;
+fn shown(number: usize, entry: &Entry) -> String {
+    let Entry { step, function, digest, at, record, .. } = entry;
     let record = match record {
         Record::Refused(refused) => format!("refused until {:?} for {:?}", refused.until, refused.wait),
         other => format!("{other:?}"),
     };
     format!("{number} after {step}: {function:?} {digest} {at:?} {record}")
+}
+
+/// The decision to send each of these requests again.
+fn sent_again(requests: &DoubtfulRequests) -> Json {
+    let decided =
+        |request: &DoubtfulRequest| DecidedRequest { entry: request.entry, decision: RequestDecision::SendAgain };
+    doubt::value_of(&requests.all().iter().map(decided).collect::<Vec<_>>())
 }

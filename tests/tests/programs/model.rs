@@ -51,6 +51,8 @@ pub(crate) struct Tally {
     pub(crate) effects: usize,
     /// Commits of superseded runs that came late and were refused.
     pub(crate) refused: usize,
+    /// Questions about requests in doubt that were answered with the decision to send them again.
+    pub(crate) sent_again: usize,
     /// Calls that ended in doubt because a kill left a request that may not be sent again.
     pub(crate) in_doubt: usize,
 }
@@ -109,10 +111,11 @@ fn compare(seed: u64, guests: &Guests, tally: &mut Tally) {
 
 /// Checks that these kills change nothing.
 fn check(guests: &Guests, program: &Program, kills: &[Kill], expected: &Done, tally: &mut Tally) {
-    let Carried { done: found, kills: killed, refused, .. } = life::carry_out(guests, program, kills);
+    let Carried { done: found, kills: killed, refused, sent_again, .. } = life::carry_out(guests, program, kills);
     tally.runs += 1;
     tally.kills += killed;
     tally.refused += refused;
+    tally.sent_again += sent_again;
     let context = || format!("with {:?} of {program}", &kills[..killed]);
     if found.outcome == Outcome::InDoubt && expected.outcome != Outcome::InDoubt {
         tally.in_doubt += 1;

@@ -47,6 +47,11 @@ impl Program {
         // A step has the same digest in each run of the call.
         let digest = open.step.as_ref().map_or(open.digest, |step| step.digest);
         let drawn = self.seed.wrapping_add(digest.as_bytes()[0].into());
+        if let Some(requests) = open.doubtful_requests() {
+            // They are sent again, or the call ends in doubt.
+            let is_sent = requests.all().iter().all(|request| request.entry.is_multiple_of(2));
+            return (if is_sent { Decision::Approve } else { Decision::Deny }, None);
+        }
         match open.kind() {
             SuspensionKind::Approval if drawn.is_multiple_of(10) => (Decision::Deny, None),
             SuspensionKind::Approval => (Decision::Approve, None),
