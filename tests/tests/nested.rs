@@ -119,6 +119,21 @@ impl NestingHost {
         self.start();
     }
 
+    /// Submits, kills the host at this commit, and starts it again.
+    async fn dies_while_it_submits(&mut self, commits: usize, death: Death) {
+        self.store.die_after(commits, death);
+        let handle = self.handle();
+        // It never returns if the host dies in between.
+        let submitting = tokio::spawn(async move {
+            let request = turn("c", [call("a", "tool_0", "{}")]);
+            handle.submit(&principal(AGENT, Role::Caller), request).await.map(drop)
+        });
+        settle().await;
+        submitting.abort();
+        self.restart();
+        settle().await;
+    }
+
     fn handle(&self) -> Handle {
         self.running.as_ref().unwrap().handle()
     }
@@ -394,17 +409,7 @@ async fn kill_at_any_commit_submits_the_nested_turn_once() {
     for death in [Death::Before, Death::After] {
         for commits in 0..6 {
             let mut host = NestingHost::started(BOTH);
-            host.store.die_after(commits, death);
-            let handle = host.handle();
-            // It never returns if the host dies in between.
-            let submitting = tokio::spawn(async move {
-                let request = turn("c", [call("a", "tool_0", "{}")]);
-                handle.submit(&principal(AGENT, Role::Caller), request).await.map(drop)
-            });
-            settle().await;
-            submitting.abort();
-            host.restart();
-            settle().await;
+            host.dies_while_it_submits(commits, death).await;
             let id = host.submit().await;
             assert_eq!(host.nested().await.len(), 1, "{death:?} {commits}");
             host.decide("approve").await;

@@ -3,7 +3,7 @@
 ;; options = '{"durable":true}'
 ;; plugin.grants.calls = ['durable_*']
 ;; proven_by = [
-;;   'tests/tests/nested.rs::turns_are_nested_to_a_limit',
+;;   'tests/tests/nested/limits.rs::turns_are_nested_to_a_limit',
 ;;   'host/domain/src/turn/tests/nested.rs::calls_of_all_nested_turns_of_a_call_are_limited',
 ;; ]
 

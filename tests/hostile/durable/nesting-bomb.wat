@@ -4,7 +4,7 @@
 ;; options = '{"durable":true}'
 ;; plugin.grants.calls = ['durable_*']
 ;; at_once = 4
-;; proven_by = ['tests/tests/nested.rs::turns_are_nested_to_a_limit']
+;; proven_by = ['tests/tests/nested/limits.rs::turns_are_nested_to_a_limit']
 
 (import "toolgate:plugin/durable@0.1.2" "call-tools" (func $call_tools (param i32 i32 i32)))
 (data (i32.const 4096) "{\"calls\":[{\"tool\":\"durable_nesting_bomb\",\"arguments\":{}}]}")

@@ -39,16 +39,7 @@ async fn calls_below_a_call_are_counted_after_a_kill() {
         let mut host = NestingHost::new(&["tool_0", "tool_0"]);
         (host.settings.nesting_depth, host.settings.nested_calls) = (5, 7);
         host.start();
-        host.store.die_after(commits, Death::After);
-        let handle = host.handle();
-        let submitting = tokio::spawn(async move {
-            let request = turn("c", [call("a", "tool_0", "{}")]);
-            handle.submit(&principal(AGENT, Role::Caller), request).await.map(drop)
-        });
-        settle().await;
-        submitting.abort();
-        host.restart();
-        settle().await;
+        host.dies_while_it_submits(commits, Death::After).await;
         let id = host.submit().await;
         assert!(host.turn(id).await.is_ended());
         assert_eq!(forked(&host).await, 6, "killed after commit {commits}");

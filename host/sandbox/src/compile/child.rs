@@ -73,7 +73,10 @@ fn compile(words: &[OsString]) -> Result<(), Ending> {
     let begun = stdout.write_all(&MAGIC).and_then(|()| stdout.write_all(&confinement.to_bytes()));
     begun.and_then(|()| stdout.flush()).map_err(failed("the confinement could not be written"))?;
     let mut component = Vec::new();
-    io::stdin().lock().read_to_end(&mut component).map_err(failed("the component could not be read"))?;
+    io::stdin().lock().read_to_end(&mut component).map_err(|error| match error.kind() {
+        io::ErrorKind::OutOfMemory => Ending(OUT_OF_MEMORY, error.to_string()),
+        _ => failed("the component could not be read")(error),
+    })?;
     let engine = engine::compiler().map_err(|error| Ending(FAILED, format!("there is no compiler: {error:#}")))?;
     let code = engine.precompile_component(&component).map_err(|error| {
         let why = format!("{error:#}");
