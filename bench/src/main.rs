@@ -21,10 +21,6 @@ mod waiting;
 
 use anyhow::{Result, bail};
 
-/// The allocator of the binary `toolgate`.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 type Bench = fn() -> Result<()>;
 
 /// The option that writes tables into docs/performance.md.

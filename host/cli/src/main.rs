@@ -20,10 +20,6 @@ use log::LogFormat;
 use report::Report;
 use terminal::Terminal;
 
-/// The commits of a busy host allocate much. With this allocator they take less of the processor.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 /// A host for agent tools that are WebAssembly components.
 ///
 /// It checks tools when they are loaded and runs them in a sandbox. Calls that wait for a person or a client survive a restart.
