@@ -143,12 +143,13 @@ async fn fill_up() -> (TestServer, String, usize) {
         let says_so = read.code() == "507 no-space" && read.at("/detail").contains("Most reads go on");
         assert!(read.code() == "200" || says_so, "{path}: {}", read.text);
     }
-    // Few pages have such a split, and these turns are on many pages. In this format, nothing else is read.
+    // The few pages that have such a split have the minority of the turns. In this format, nothing else is read.
     let mut reads = Vec::new();
     for turn in &turns {
         reads.push(world.get("alice", &format!("{turn}?format=anthropic")).await.code());
     }
-    assert!(reads.iter().any(|code| code == "200"), "{reads:?}");
+    let read = reads.iter().filter(|code| *code == "200").count();
+    assert!(read * 2 > reads.len(), "{reads:?}");
     has_metrics(&world, ["toolgate_store_failed 1", "toolgate_store_failures_total 1"]).await;
     (world, turn, id)
 }
