@@ -1,5 +1,7 @@
 //! All capabilities of one call.
 
+use std::sync::Arc;
+
 use domain::{Limits, PluginName, Timestamp};
 use wasmtime::component::{Linker, ResourceTable};
 
@@ -8,15 +10,15 @@ use crate::grants::{Capabilities, Capability, Grants};
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::list::listed;
 use crate::stop::Stop;
-use crate::usage::{BytesInOut, HostMemory, Usage};
+use crate::usage::{BytesInOut, HostMemory, SharedMemory, Usage};
 use crate::view::{CallView, View};
 
 impl Usage {
     /// The usage of a call that has not started. Without a plugin's name the call has separate permits.
     #[must_use]
-    pub fn new(permits: &Permits, plugin: Option<&PluginName>, limits: &Limits) -> Self {
+    pub fn new(permits: &Permits, plugin: Option<&PluginName>, limits: &Limits, shared: Arc<dyn SharedMemory>) -> Self {
         Self {
-            memory: HostMemory::new(limits.host_bytes),
+            memory: HostMemory::new(limits.host_bytes, shared),
             bytes: BytesInOut::default(),
             blocking: Blocking::new(permits.of(plugin), limits.host_call_time),
         }

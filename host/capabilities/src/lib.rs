@@ -36,5 +36,5 @@ pub use host_pattern::HostPattern;
 pub use manifest::Manifest;
 pub use stop::{Stop, excerpt, size};
 pub use table::{GrantsTable, Opened};
-pub use usage::{BytesInOut, Charge, HostMemory, Usage};
+pub use usage::{BytesInOut, Charge, HostMemory, SharedMemory, Usage};
 pub use view::{CallView, View};

@@ -12,6 +12,9 @@ pub enum Stop {
     /// The call needs more of something than any host allows. The text continues "the tool …".
     #[error("{0}")]
     FixedLimit(String),
+    /// All guests together would use more memory than the host gives them.
+    #[error("no memory is left for the guest")]
+    GuestMemory,
     #[error("{0}")]
     Fault(String),
 }

@@ -25,18 +25,32 @@ struct Bytes {
     now: AtomicUsize,
     peak: AtomicUsize,
     max: usize,
+    shared: Arc<dyn SharedMemory>,
+}
+
+/// The part of one call in the memory of all guests.
+pub trait SharedMemory: Send + Sync {
+    /// Covers so much host memory of the call until the call ends. Returns false if there is too little.
+    fn covers_host_memory(&self, bytes: usize) -> bool;
+}
+
+/// As much as the call may use.
+impl SharedMemory for () {
+    fn covers_host_memory(&self, _bytes: usize) -> bool {
+        true
+    }
 }
 
 impl HostMemory {
     #[must_use]
-    pub fn new(max: usize) -> Self {
-        Self(Arc::new(Bytes { now: AtomicUsize::new(0), peak: AtomicUsize::new(0), max }))
+    pub fn new(max: usize, shared: Arc<dyn SharedMemory>) -> Self {
+        Self(Arc::new(Bytes { now: AtomicUsize::new(0), peak: AtomicUsize::new(0), max, shared }))
     }
 
     /// Charges bytes until the charge is dropped.
     ///
     /// # Errors
-    /// [`Stop::Limit`] if the call would hold too much.
+    /// [`Stop::Limit`] if the call would hold too much, [`Stop::GuestMemory`] if all guests together would.
     pub fn charge(&self, bytes: usize) -> Result<Charge, Stop> {
         let mut charge = self.nothing();
         charge.grow(bytes)?;
@@ -72,27 +86,30 @@ impl Charge {
     /// Charges more.
     ///
     /// # Errors
-    /// [`Stop::Limit`] if the call would hold too much.
+    /// [`Stop::Limit`] if the call would hold too much, [`Stop::GuestMemory`] if all guests together would.
     pub fn grow(&mut self, bytes: usize) -> Result<(), Stop> {
-        let Bytes { now, peak, max } = &*self.memory.0;
+        let Bytes { now, peak, max, shared } = &*self.memory.0;
         let more = |held: usize| held.checked_add(bytes).filter(|held| held <= max);
-        match now.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(before) => {
-                peak.fetch_max(before + bytes, Ordering::Relaxed);
-                self.bytes += bytes;
-                Ok(())
+        let Ok(before) = now.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) else {
+            let what = format!("made the host hold more than {} on its behalf", size(*max));
+            return Err(Stop::Limit { what, key: "host_bytes" });
+        };
+        let held = before + bytes;
+        if held > peak.load(Ordering::Relaxed) {
+            if !shared.covers_host_memory(held) {
+                now.fetch_sub(bytes, Ordering::Relaxed);
+                return Err(Stop::GuestMemory);
             }
-            Err(_) => {
-                let what = format!("made the host hold more than {} on its behalf", size(*max));
-                Err(Stop::Limit { what, key: "host_bytes" })
-            }
+            peak.fetch_max(held, Ordering::Relaxed);
         }
+        self.bytes += bytes;
+        Ok(())
     }
 
     /// Raises the charge to `bytes` bytes, or keeps it if it is larger.
     ///
     /// # Errors
-    /// [`Stop::Limit`] if the call would hold too much.
+    /// [`Stop::Limit`] if the call would hold too much, [`Stop::GuestMemory`] if all guests together would.
     pub fn reach(&mut self, bytes: usize) -> Result<(), Stop> {
         self.grow(bytes.saturating_sub(self.bytes))
     }
@@ -100,7 +117,7 @@ impl Charge {
     /// Sets the charge to `bytes` bytes. An error leaves the charge as it was.
     ///
     /// # Errors
-    /// [`Stop::Limit`] if the call would hold too much.
+    /// [`Stop::Limit`] if the call would hold too much, [`Stop::GuestMemory`] if all guests together would.
     pub fn set(&mut self, bytes: usize) -> Result<(), Stop> {
         if let Some(less) = self.bytes.checked_sub(bytes) {
             self.memory.0.now.fetch_sub(less, Ordering::Relaxed);
@@ -145,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_charge_lasts_until_it_is_dropped_and_the_peak_is_kept() {
-        let memory = HostMemory::new(100);
+        let memory = HostMemory::new(100, Arc::new(()));
         let first = memory.charge(60).expect("there is room");
         assert!(memory.charge(41).is_err());
         let mut second = memory.charge(40).expect("exactly what is left");
@@ -162,5 +179,21 @@ mod tests {
         }
         third.reach(50).expect("more than that is charged");
         assert_eq!(memory.now(), 100);
+    }
+
+    #[test]
+    fn host_memory_is_part_of_the_memory_of_all_guests() {
+        struct AtMost(usize);
+        impl SharedMemory for AtMost {
+            fn covers_host_memory(&self, bytes: usize) -> bool {
+                bytes <= self.0
+            }
+        }
+        let memory = HostMemory::new(100, Arc::new(AtMost(50)));
+        let mut charge = memory.charge(30).expect("there is room");
+        assert!(matches!(charge.grow(21), Err(Stop::GuestMemory)));
+        assert_eq!((memory.now(), memory.peak()), (30, 30), "a refused charge costs nothing");
+        charge.grow(20).expect("exactly what is left");
+        assert!(matches!(memory.charge(51), Err(Stop::Limit { key: "host_bytes", .. })));
     }
 }

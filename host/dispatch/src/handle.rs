@@ -11,6 +11,7 @@ mod signals;
 mod standing;
 mod submit;
 mod turns;
+mod waiting;
 
 pub use answer::Answered;
 pub use inbox::Open;
@@ -19,6 +20,7 @@ pub use read::SuspensionPage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 pub use turns::Within;
+pub use waiting::TurnWait;
 
 use domain::{
     ConversationId, Json, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
@@ -29,6 +31,7 @@ use tokio::sync::watch;
 use crate::error::{Error, Forbidden, Resource};
 use crate::feed::Follower;
 use crate::inbox::Inbox;
+use crate::loads::Loads;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
 use crate::ports::{
@@ -37,7 +40,7 @@ use crate::ports::{
 };
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
-use crate::request::{Counts, Until};
+use crate::request::Counts;
 use crate::shared::Shared;
 use crate::standing::Standings;
 
@@ -53,6 +56,7 @@ struct Inner {
     readers: Readers,
     pending: Pending,
     presence: Arc<Presence>,
+    loads: Loads,
 }
 
 /// The ports and caches that a handle reads besides turns.
@@ -78,7 +82,7 @@ impl Handle {
         let (shared, turns) = (pipeline.shared.clone(), pipeline.turns.clone());
         let (log, principals) = (pipeline.log.clone(), shared.principals.clone());
         let pending = Pending { indexes: readers.indexes.clone(), log, turns, principals };
-        Self { inner: Arc::new(Inner { shared, pipeline, readers, pending, presence }) }
+        Self { inner: Arc::new(Inner { shared, pipeline, readers, pending, presence, loads: Loads::default() }) }
     }
 
     /// The time of the host's clock.
@@ -145,38 +149,6 @@ impl Handle {
     pub async fn turn_for_host(&self, id: TurnId) -> Result<Option<Turn>, StoreFault> {
         let entered = self.inner.pipeline.turns.enter(id);
         Ok(entered.read(self.inner.pipeline.log.as_ref()).await?.found())
-    }
-
-    /// Waits until a turn has reached a state, at most for the given time, and returns it as it is then.
-    ///
-    /// # Errors
-    /// As [`Handle::turn`].
-    pub async fn wait(
-        &self,
-        by: &Principal,
-        conversation: &ConversationId,
-        id: TurnId,
-        until: Until,
-        max_wait: Span,
-    ) -> Result<Turn, Error> {
-        let entered = self.inner.pipeline.turns.enter(id);
-        // Subscribed first, read second: a commit in between is seen.
-        let mut changed = entered.subscribe();
-        let clock = &self.inner.shared.clock;
-        let deadline = clock.now() + max_wait;
-        loop {
-            changed.mark_unchanged();
-            let turn = entered.read(self.inner.pipeline.log.as_ref()).await?;
-            let turn = self.visible(by, conversation, turn).await?;
-            let arrived = turn.is_ended() || (until == Until::Quiet && !turn.is_running());
-            if arrived || clock.now() >= deadline {
-                return Ok(turn);
-            }
-            tokio::select! {
-                _ = changed.changed() => {}
-                () = clock.sleep_until(deadline) => {}
-            }
-        }
     }
 
     /// Cancels a turn: every call of it that has not ended ends `cancelled`. A turn that ended stays as it is.

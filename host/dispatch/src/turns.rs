@@ -1,5 +1,5 @@
-//! The turns in memory. A turn is here while a guest of it runs, while somebody waits for it, or while an input is
-//! decided. A turn whose calls all wait is only in the store and costs no memory.
+//! The turns in memory. A turn is here while a guest of it runs or an input is decided. A turn whose calls all wait is only
+//! in the store, also while somebody waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +9,7 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
 
 use crate::committer::{Observer, TurnChange};
 use crate::ports::{Commit, Loaded, Log, StoreFault};
+use crate::request::Until;
 use crate::stop::RunningCall;
 
 /// The turns in memory.
@@ -19,8 +20,25 @@ pub(crate) struct Turns(Mutex<HashMap<TurnId, Arc<Entry>>>);
 pub(crate) struct Entry {
     /// Inputs to one turn are decided one after the other. Of two processes, the one that appends first wins.
     slot: AsyncMutex<Slot>,
-    /// Counts the commits of this process, for tasks that wait for one.
-    changed: watch::Sender<u64>,
+    /// The status after each commit of this process, for tasks that wait for one.
+    changed: watch::Sender<TurnStatus>,
+}
+
+/// What a task that waits for a turn learns of a commit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TurnStatus {
+    is_ended: bool,
+    is_running: bool,
+}
+
+impl TurnStatus {
+    pub(crate) fn of(turn: &Turn) -> Self {
+        Self { is_ended: turn.is_ended(), is_running: turn.is_running() }
+    }
+
+    pub(crate) fn has_reached(self, until: Until) -> bool {
+        self.is_ended || (until == Until::Quiet && !self.is_running)
+    }
 }
 
 /// The state of a turn in memory.
@@ -54,12 +72,12 @@ impl Turns {
 }
 
 impl Observer for Turns {
-    /// Counts the commit and wakes the tasks that wait for one.
+    /// Wakes the tasks that wait for a commit.
     fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
         let Some(change) = change else { return };
         let turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = turns.get(&change.after.id) {
-            entry.changed.send_modify(|commits| *commits += 1);
+            entry.changed.send_replace(TurnStatus::of(change.after));
         }
     }
 }
@@ -93,13 +111,23 @@ impl Entered {
     }
 
     /// Follows the commits.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<TurnStatus> {
         self.entry().changed.subscribe()
     }
 
     fn entry(&self) -> &Entry {
         #[expect(clippy::expect_used, reason = "only `drop` takes it")]
         self.entry.as_ref().expect("held until it is dropped")
+    }
+}
+
+impl Entry {
+    /// Takes the turn out of memory, if no guest of it runs and nothing is decided. A turn that has ended stays for the tasks
+    /// that have waited for it.
+    fn unload(&self) -> Option<(Turn, u32)> {
+        let mut slot = self.slot.try_lock().ok()?;
+        let waits = |turn: &Turn| slot.running.is_empty() && !turn.is_ended();
+        if slot.turn.as_ref().is_some_and(|(turn, _)| waits(turn)) { slot.turn.take() } else { None }
     }
 }
 
@@ -125,12 +153,15 @@ impl Slot {
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut turns = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let unloaded = self.entry.as_ref().and_then(|entry| entry.unload());
         // Dropped while the map is locked. Otherwise two that are dropped at the same time could each see the other, and
         // nobody would remove the entry.
         self.entry = None;
         if turns.get(&self.id).is_some_and(|entry| Arc::strong_count(entry) == 1) {
             turns.remove(&self.id);
         }
+        drop(turns);
+        drop(unloaded);
     }
 }
 

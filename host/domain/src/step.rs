@@ -39,6 +39,13 @@ impl Durable {
         !self.steps.is_empty() || !self.journal.is_empty()
     }
 
+    /// The bytes of what a run repeats.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let steps = self.steps.iter().map(|step| step.end.size());
+        self.journal.iter().map(Entry::size).chain(steps).sum()
+    }
+
     /// The end of a run that the host could not carry out, with this outcome for a call that had not begun. It says nothing
     /// about a call that had come further.
     #[must_use]
@@ -219,6 +226,14 @@ impl StepEnd {
             }
             (Decision::Result, SuspensionBody::Nested(_)) => resolution.data.clone().map(Self::Returned),
             (Decision::Answer(_) | Decision::Result | Decision::Error, _) => None,
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Answered(json) | Self::Approved(json) | Self::Received(json) | Self::Returned(json) => json.size(),
+            Self::Denied(comment) => comment.as_ref().map_or(0, String::len),
+            Self::Expired | Self::Elapsed => 0,
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::durable;
 use crate::ending::{self, Purpose};
 use crate::guest::{Guest, written};
 use crate::job::{Durable, GuestEnd, Job, RunEnd, RunUsage};
-use crate::pool::{Peak, Reservation, User};
+use crate::pool::{Part, Peak, Reservation, User};
 use crate::report::Sink;
 use crate::shared::Shared;
 
@@ -63,9 +63,8 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         return in_doubt;
     }
     let shared = &plugin.shared;
-    let (user, expected) = (User::Plugin(job.plugin.clone()), plugin.peak.expected(limits.memory));
     // Outlives the store, which occupies the instance.
-    let Some(reservation) = shared.pool.reserve(user, expected, patience(job, limits)).await.map(Arc::new) else {
+    let Some(reservation) = reserved(plugin, job, limits).await.map(Arc::new) else {
         return refused(ending::busy());
     };
     let grace = if plugin.can_stop { limits.stop_grace } else { Span::ZERO };
@@ -112,7 +111,7 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         }
     };
     let guest = store.data();
-    plugin.peak.record(guest.meter.memory());
+    plugin.peak.record(reservation.peak());
     guest.usage.bytes.count_out(returned(&ended));
     GuestEnd { ended, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
 }
@@ -125,6 +124,14 @@ fn in_doubt(job: &Job, sink: &dyn Sink) -> Option<GuestEnd> {
         sink.log(Level::Warn, &format!("{request} {why} (entry {entry} of the journal)"));
     }
     Some(GuestEnd { ended: RunEnd::InDoubt(requests), spent: Some(RunUsage::default()), wrote: false })
+}
+
+/// An instance, with memory for the guest and for the journal that it repeats. `None` if they are not free in time.
+async fn reserved(plugin: &LoadedPlugin, job: &Job, limits: &Limits) -> Option<Reservation> {
+    let journal = job.durable.as_ref().map_or(0, Durable::size);
+    let (user, expected) = (User::Plugin(job.plugin.clone()), plugin.peak.expected(limits).with_journal(journal));
+    let reservation = plugin.shared.pool.reserve(user, expected, patience(job, limits)).await?;
+    reservation.covers(Part::Journal, journal).then_some(reservation)
 }
 
 /// How long a call waits for memory. Too little memory must not end a call that has begun, so that waits as long as it takes.

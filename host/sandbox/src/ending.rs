@@ -65,6 +65,7 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits, p
             Stop::OutOfTime => out_of_time(limits, purpose),
             Stop::Limit { what, key } => exceeded(format!("{guest} {what} {}", purpose.limit(key))),
             Stop::FixedLimit(what) => exceeded(format!("{guest} {what}")),
+            Stop::GuestMemory => out_of_guest_memory(meter),
             Stop::Fault(what) => fault(what),
         };
     }
@@ -77,15 +78,7 @@ pub(crate) fn failure(error: &wasmtime::Error, meter: &Meter, limits: &Limits, p
             let message = format!("{guest} exceeded its memory limit of {max} {limit}");
             return Failure::new(FailureCode::OutOfMemory, message);
         }
-        Some(Refused::GuestMemory) => {
-            let budget = size(meter.budget());
-            let message = format!(
-                "all tools of this host together may use {budget} (`guest_memory_bytes`), and one plugin only a part of it \
-                 while it runs several calls; this call needed more and was stopped. It may have taken effect; check \
-                 before repeating it"
-            );
-            return Failure::new(FailureCode::Busy, message);
-        }
+        Some(Refused::GuestMemory) => return out_of_guest_memory(meter),
         Some(Refused::Elements) => {
             let (max, limit) = (limits.table_elements, purpose.limit("table_elements"));
             return exceeded(format!("{guest}'s tables need more than {max} elements {limit}"));
@@ -135,6 +128,15 @@ fn trapped(error: &wasmtime::Error, purpose: Purpose) -> Failure {
         }
     }
     Failure::new(FailureCode::Trapped, message)
+}
+
+fn out_of_guest_memory(meter: &Meter) -> Failure {
+    let budget = size(meter.budget());
+    let message = format!(
+        "all tools of this host together may use {budget} (`guest_memory_bytes`), and one plugin only a part of it while it \
+         runs several calls; this call needed more and was stopped. It may have taken effect; check before repeating it"
+    );
+    Failure::new(FailureCode::Busy, message)
 }
 
 fn out_of_time(limits: &Limits, purpose: Purpose) -> Failure {

@@ -74,7 +74,7 @@ impl Guest {
         let vault =
             job.map(|job| Vault::new(&job.plugin, &job.idempotency_key, &job.grants.secrets)).unwrap_or_default();
         let sink = Redacting::over(sink, &vault);
-        let usage = Usage::new(&services.permits, job.map(|job| &job.plugin), limits);
+        let usage = Usage::new(&services.permits, job.map(|job| &job.plugin), limits, reservation.clone());
         let log = Log::new(Arc::clone(&sink), limits.log_bytes, &usage);
         let mut clock = Arc::clone(&services.clock);
         let mut random = Arc::clone(&services.random);

@@ -52,11 +52,13 @@ mod tests {
     };
     use wasmtime_wasi_http::{FieldMap, RequestOptions};
 
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn table_is_charged_for_its_peak_number_of_slots() {
-        let memory = HostMemory::new(10 * HANDLE);
+        let memory = HostMemory::new(10 * HANDLE, Arc::new(()));
         let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
         let mut count = |table: &mut ResourceTable| handles.count(table).map(|()| memory.now());
         assert_eq!(count(&mut table).ok(), Some(0));
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn full_table_is_charged_completely() {
-        let memory = HostMemory::new(1 << 20);
+        let memory = HostMemory::new(1 << 20, Arc::new(()));
         let (mut handles, mut table) = (Handles::new(&memory), ResourceTable::new());
         table.set_max_capacity(3);
         let entries: Vec<_> = (0..3).map(|n| table.push(n).expect("room")).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::Limits;
 use wasmtime::ResourceLimiter;
 
-use crate::pool::Reservation;
+use crate::pool::{Part, Reservation};
 
 /// Counts what a call uses. It keeps the last refusal, because that is the likely cause of a later failure.
 pub(crate) struct Meter {
@@ -68,7 +68,7 @@ impl ResourceLimiter for Meter {
             // The memory is at its own declared maximum. The limit did not refuse it.
             return Ok(false);
         }
-        if !self.reservation.covers(self.memory_max.saturating_sub(left)) {
+        if !self.reservation.covers(Part::Linear, self.memory_max.saturating_sub(left)) {
             self.refused = Some(Refused::GuestMemory);
             if self.is_durable {
                 return Err(wasmtime::format_err!("the host has no memory left for a durable call"));

@@ -12,7 +12,7 @@ use crate::clock::Stopwatch;
 use crate::ending::{self, Purpose};
 use crate::guest::Guest;
 use crate::job::{GuestEnd, Job};
-use crate::pool::{Expected, User};
+use crate::pool::{Peak, User};
 use crate::report::Sink;
 
 /// A loaded plugin. Cheap to clone; keeps the sandbox alive.
@@ -48,7 +48,7 @@ impl Plugin {
     pub async fn declarations(&self, limits: &CatalogLimits) -> Result<Vec<Declared>, Failure> {
         let LoadedPlugin { shared, exports, pre, .. } = &*self.0;
         let (user, limits) = (User::Catalog(self.0.digest), limits.of_run());
-        let memory = Expected::AtMost(limits.memory);
+        let memory = Peak::default().expected(&limits);
         let Some(reservation) = shared.pool.reserve(user, memory, MAX_WAIT).await.map(Arc::new) else {
             return Err(ending::busy());
         };

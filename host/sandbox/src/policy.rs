@@ -163,7 +163,7 @@ impl LoadedPolicy {
         // A decision needs as little as a declaration. No setting changes these limits, except the time.
         let limits = Limits { time, result: 0, ..CatalogLimits::default().of_run() };
         let shared = &self.0.shared;
-        let (expected, patience) = (self.0.peak.expected(limits.memory), Duration::from_millis(time.millis()));
+        let (expected, patience) = (self.0.peak.expected(&limits), Duration::from_millis(time.millis()));
         let user = User::Policy(self.0.digest);
         let Some(reservation) = shared.pool.reserve(user, expected, patience).await.map(Arc::new) else {
             return Err(no_answer(&ending::busy(), &limits));
@@ -174,7 +174,7 @@ impl LoadedPolicy {
         let decided = self.0.export.decide(&self.0.pre, &mut store, question);
         let answer = call::bounded(pin!(decided), &reservation, &watch).await;
         store.data_mut().finish(false);
-        self.0.peak.record(store.data().meter.memory());
+        self.0.peak.record(reservation.peak());
         match answer {
             Ok(answer) => checked(answer),
             Err(error) => Err(no_answer(&call::explain(&error, store.data(), &limits, Purpose::Decision), &limits)),

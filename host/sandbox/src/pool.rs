@@ -1,4 +1,5 @@
-//! The instances and the memory of all guests together.
+//! The instances and the memory of all guests together. The memory of a guest is its linear memories, what the host holds on
+//! its behalf, and the journal that its run repeats.
 //!
 //! A call reserves an instance and as much memory as the largest call of its component has used so far, or all that it may
 //! use if none has ended. It takes both at once, so no call keeps one of them while it waits for the other. If there is no
@@ -19,8 +20,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use capabilities::SharedMemory;
 use capabilities::fair_share::FairShare;
-use domain::{Digest, PluginName};
+use domain::{Digest, Limits, PluginName};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -166,7 +168,8 @@ impl Pool {
             amount.instances += 1;
             amount.memory += memory;
         });
-        Some(Reservation { pool: Arc::clone(self), user: user.clone(), memory: AtomicUsize::new(memory), fair_share })
+        let memory = Mutex::new(Memory { reserved: memory, used: [0; 3] });
+        Some(Reservation { pool: Arc::clone(self), user: user.clone(), memory, fair_share })
     }
 
     /// The instances and the memory that this user may take.
@@ -262,16 +265,46 @@ impl Drop for Leaves<'_> {
 pub(crate) struct Reservation {
     pool: Arc<Pool>,
     user: User,
-    /// Changes only while the pool's state is locked.
-    memory: AtomicUsize,
+    memory: Mutex<Memory>,
     fair_share: Arc<FairShare>,
 }
 
+/// The memory of one guest. None of it is given back before the guest ends.
+struct Memory {
+    reserved: usize,
+    used: [usize; 3],
+}
+
+/// A part of the memory of one guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Linear,
+    /// What the host holds on its behalf.
+    Host,
+    /// The journal that its run repeats.
+    Journal,
+}
+
 impl Reservation {
-    /// Covers so much memory: first by the reservation, then by what is free. Returns false if there is too little.
-    pub(crate) fn covers(&self, memory: usize) -> bool {
-        let reserved = self.memory.load(Ordering::Relaxed);
-        let Some(more) = memory.checked_sub(reserved).filter(|more| *more > 0) else { return true };
+    /// Covers so much memory of this part: first by the reservation, then by what is free. Returns false if there is too
+    /// little.
+    pub(crate) fn covers(&self, part: Part, bytes: usize) -> bool {
+        let mut memory = self.memory();
+        let mut used = memory.used;
+        used[part as usize] = bytes.max(used[part as usize]);
+        let sum = used.iter().fold(0, |sum: usize, part| sum.saturating_add(*part));
+        if let Some(more) = sum.checked_sub(memory.reserved).filter(|more| *more > 0) {
+            if !self.takes(more) {
+                return false;
+            }
+            memory.reserved = sum;
+        }
+        memory.used = used;
+        true
+    }
+
+    /// Takes more of what is free.
+    fn takes(&self, more: usize) -> bool {
         let mut state = self.pool.state();
         let held = state.users.get(&self.user).map(|held| held.amount).unwrap_or_default();
         let free = self.pool.free(&state, &self.user).memory;
@@ -279,9 +312,19 @@ impl Reservation {
         let fits = is_within_share(free, held.memory, more, kept);
         if fits {
             state.change(&self.user, |amount| amount.memory += more);
-            self.memory.store(memory, Ordering::Relaxed);
         }
         fits
+    }
+
+    /// The bytes that the guest has used at most, without the journal.
+    pub(crate) fn peak(&self) -> usize {
+        let used = self.memory().used;
+        used[Part::Linear as usize] + used[Part::Host as usize]
+    }
+
+    /// Locked before the pool's state.
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The bytes that all guests together may use.
@@ -295,9 +338,15 @@ impl Reservation {
     }
 }
 
+impl SharedMemory for Reservation {
+    fn covers_host_memory(&self, bytes: usize) -> bool {
+        self.covers(Part::Host, bytes)
+    }
+}
+
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let memory = self.memory.load(Ordering::Relaxed);
+        let memory = self.memory().reserved;
         self.pool.state().change(&self.user, |amount| {
             amount.instances -= 1;
             amount.memory -= memory;
@@ -324,11 +373,22 @@ impl Default for Peak {
     }
 }
 
+impl Expected {
+    /// The same and a journal.
+    pub(crate) fn with_journal(self, bytes: usize) -> Self {
+        match self {
+            Self::Known(memory) => Self::Known(memory.saturating_add(bytes)),
+            Self::AtMost(memory) => Self::AtMost(memory.saturating_add(bytes)),
+        }
+    }
+}
+
 impl Peak {
     const UNKNOWN: usize = usize::MAX;
 
-    /// The memory of the next call, if it may use `limit`.
-    pub(crate) fn expected(&self, limit: usize) -> Expected {
+    /// The memory of the next call under these limits.
+    pub(crate) fn expected(&self, limits: &Limits) -> Expected {
+        let limit = limits.memory.saturating_add(limits.host_bytes);
         match self.0.load(Ordering::Relaxed) {
             Self::UNKNOWN => Expected::AtMost(limit),
             known => Expected::Known(known.min(limit)),

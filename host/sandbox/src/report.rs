@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn empty_lines_count_against_the_limit_of_the_log() {
         let sink = Arc::new(Counting::default());
-        let log = Log::new(sink.clone(), 10, &Usage::new(&Permits::new(1), None, &Limits::default()));
+        let log = Log::new(sink.clone(), 10, &Usage::new(&Permits::new(1), None, &Limits::default(), Arc::new(())));
         for _ in 0..1_000 {
             log.line(Level::Debug, "");
         }

@@ -42,7 +42,7 @@ pub struct SandboxSettings {
     pub compiler: Compiler,
     /// Instances at once; further calls wait. Each reserves about 9 GiB of address space and no memory.
     pub pool: u32,
-    /// Bytes of the linear memories of all instances together; further calls wait.
+    /// Bytes of all guests together: linear memories, host memory and repeated journals. Further calls wait.
     pub guest_memory: usize,
     /// Bytes of the largest component.
     pub max_component: usize,

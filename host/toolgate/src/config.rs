@@ -120,8 +120,9 @@ pub struct Config {
     pub ephemeral: Option<bool>,
     /// The maximal number of guests at once. Each reserves about 9 GiB of address space and no memory. Default: 1000.
     pub pool: Option<NonZeroU32>,
-    /// The memory of all guests together, in bytes. Calls wait until there is room for them, or end as `busy`.
-    /// Default: half of the memory of the machine or of its control group.
+    /// The memory of all guests together, in bytes: their linear memories, `host_bytes`, and the journals that their runs
+    /// repeat. Calls wait until there is room for them, or end as `busy`. Default: half of the memory of the machine or of its
+    /// control group.
     pub guest_memory_bytes: Option<NonZeroUsize>,
     /// The free space of the data folder's disk, in bytes, that new turns leave. The host refuses them while less is free.
     /// Answers, cancellations, reads, and the calls that have begun go on. 0 turns this off. Default: 268435456, 256 MiB.

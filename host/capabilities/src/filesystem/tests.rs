@@ -53,7 +53,7 @@ impl FolderHost {
     fn call(&self, plugin: &str, host_call_time: Span) -> (Call, [u32; 2]) {
         let plugin = PluginName::new(plugin).expect("a name");
         let usage = Usage {
-            memory: HostMemory::new(1 << 20),
+            memory: HostMemory::new(1 << 20, Arc::new(())),
             bytes: BytesInOut::default(),
             blocking: Blocking::new(self.permits.of(Some(&plugin)), host_call_time),
         };

@@ -23,6 +23,7 @@ use super::{AuthorLog, HttpClient, HttpRule, Reach, Scheme, denial};
 use crate::host_pattern::is_name;
 use crate::interface::GrantOf;
 use crate::secrets::Vault;
+use crate::stop::Stop;
 use crate::usage::HostMemory;
 
 /// Bytes of one resource `fields`. A call has at most as many of them as it has handles.
@@ -273,10 +274,12 @@ impl Requests {
         let reads_body = open.shared.vault.reads_bodies(url.host_str().unwrap_or_default());
         // Charged until the guest has read or dropped the end of the answer's body.
         let held = EXCHANGE + open.shared.vault.held_back() + if reads_body { MAX_FILLED } else { 0 };
-        let Ok(charge) = self.memory.charge(held) else {
-            self.log.warn("http: no room for one more request at once (limit `limits.host_bytes`)");
-            return Err(Error::ConnectionLimitReached);
-        };
+        let charge = self.memory.charge(held).map_err(|stop| {
+            let key =
+                if matches!(stop, Stop::GuestMemory) { "`guest_memory_bytes`" } else { "limit `limits.host_bytes`" };
+            self.log.warn(&format!("http: no room for one more request at once ({key})"));
+            Error::ConnectionLimitReached
+        })?;
         let headers = open.headers(&parts.method, &url, parts.headers, number)?;
         Ok(Exchange {
             charge: Some(charge),

@@ -133,7 +133,7 @@ impl Setup {
             vault,
             limits: self.limits,
         };
-        let memory = HostMemory::new(self.limits.host_bytes);
+        let memory = HostMemory::new(self.limits.host_bytes, Arc::new(()));
         let recorder = self.journal.map(|journal| Recorder::new(journal, memory.clone(), lines.clone()));
         let session = Session::new(Some(terms), lines.clone(), memory.clone(), recorder);
         HttpCall { runtime, session, names: Arc::default(), lines, memory, placeholder }

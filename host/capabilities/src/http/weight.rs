@@ -80,7 +80,7 @@ mod tests {
     use crate::usage::HostMemory;
 
     fn fields(limit: usize, name: impl Fn(usize) -> String, value: &str) -> FieldMap {
-        let mut session = Session::new(None, Arc::new(Lines::default()), HostMemory::new(0), None);
+        let mut session = Session::new(None, Arc::new(Lines::default()), HostMemory::new(0, Arc::new(())), None);
         let mut fields = FieldMap::new_mutable(limit);
         (0..).take_while(|n| fields.append(session.hooks(), name(*n), value.into()).is_ok()).for_each(drop);
         fields

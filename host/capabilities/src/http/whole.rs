@@ -220,7 +220,7 @@ mod tests {
     /// Journals keep these texts, so they never change.
     #[test]
     fn stored_answers_have_these_forms() {
-        let memory = HostMemory::new(1 << 20);
+        let memory = HostMemory::new(1 << 20, Arc::new(()));
         for text in [
             r#"{"answer":{"status":200,"headers":[["x-a","MQ=="],["x-a","Mg=="]],"body":"aGk="}}"#,
             r#"{"answer":{"status":200,"headers":[],"body":"","trailers":[["t","MQ=="]],"error":"http_response_incomplete"}}"#,

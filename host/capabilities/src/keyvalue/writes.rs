@@ -95,7 +95,7 @@ mod tests {
         let limits = Limits { keyvalue_written: 1_000, keyvalue_rate: 100, ..Limits::default() };
         let refused = |call: &CallWrites, bytes: usize| call.count(bytes).expect_err("too much").to_string();
         let (now, usage): (Now, _) =
-            (Arc::new(|| Timestamp::from_millis(0)), Usage::new(&Permits::new(1), None, &limits));
+            (Arc::new(|| Timestamp::from_millis(0)), Usage::new(&Permits::new(1), None, &limits, Arc::new(())));
         let call = NewCall { limits: &limits, usage: &usage, now: &now, log: Arc::new(Silent), journal: None };
         let first = writes.of(&plugin, &call);
         assert!(refused(&first, 1_000 - WRITE + 1).contains("more than 1000 bytes"));

@@ -66,7 +66,9 @@ impl Handle {
             // A policy can be slow, so it is asked before the turn is locked. Its question cannot change: the arguments
             // are those of the answer.
             handle.end_revoked(&entered).await?;
+            let permit = handle.inner.loads.permit(&by.id).await;
             let turn = entered.read(log).await?.found().ok_or(Refusal::Unknown)?;
+            drop(permit);
             let _memory = pipeline.tracker.values(&by.id, read_by(&answer, &turn)).await;
             // Held, so that every check below sees the same value.
             let _values = [&answer.data, &answer.arguments].map(|json| json.as_ref().map(Json::value));

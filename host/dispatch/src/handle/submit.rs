@@ -286,6 +286,7 @@ impl Handle {
             return Err(Error::NotFound(Resource::Conversation));
         }
         let Some((call, id)) = found.call else { return Ok(None) };
+        let _permit = self.inner.loads.permit(&by.id).await;
         let entered = self.inner.pipeline.turns.enter(id);
         let turn = match entered.read(self.inner.pipeline.log.as_ref()).await? {
             Loaded::Found(turn) => turn,

@@ -35,16 +35,29 @@ async fn reservations_never_exceed_the_budget() {
     let pool = Pool::new(10, 100);
     let ask = |name, memory| now(&mut asks(&pool, plugin(name), memory));
     let first = ask("one", 60).expect("there is room");
-    assert!(first.covers(50) && first.covers(70), "ten bytes beyond its reservation");
-    assert!(!first.covers(101), "nothing is left for that");
-    assert!(first.covers(80) && ask("two", 21).is_none());
+    assert!(first.covers(Part::Linear, 50) && first.covers(Part::Linear, 70), "ten bytes beyond its reservation");
+    assert!(!first.covers(Part::Linear, 101), "nothing is left for that");
+    assert!(first.covers(Part::Linear, 80) && ask("two", 21).is_none());
     let second = ask("two", 20).expect("exactly what is left");
     assert_eq!(pool.state().all, Amount { instances: 2, memory: 100 });
-    assert!(!second.covers(21) && !first.covers(81));
+    assert!(!second.covers(Part::Linear, 21) && !first.covers(Part::Linear, 81));
     drop((first, second));
     assert_eq!(pool.state().all, Amount::default());
     assert!(pool.is_idle() && pool.state().users.is_empty());
-    assert!(ask("one", 1_000).is_some_and(|whole| whole.covers(100) && !whole.covers(101)));
+    assert!(ask("one", 1_000).is_some_and(|whole| whole.covers(Part::Linear, 100) && !whole.covers(Part::Linear, 101)));
+}
+
+#[tokio::test]
+async fn all_memory_of_a_guest_counts() {
+    let pool = Pool::new(10, 100);
+    let guest = now(&mut asks(&pool, plugin("one"), 40)).expect("there is room");
+    assert!(guest.covers(Part::Linear, 20) && guest.covers(Part::Host, 10) && guest.covers(Part::Journal, 10));
+    assert_eq!(pool.state().all.memory, 40, "all of it is reserved");
+    assert!(guest.covers(Part::Host, 70) && guest.covers(Part::Host, 5), "none of it is given back");
+    assert_eq!((pool.state().all.memory, guest.peak()), (100, 90));
+    assert!([Part::Linear, Part::Host, Part::Journal].iter().all(|part| !guest.covers(*part, 71)));
+    drop(guest);
+    assert_eq!(pool.state().all, Amount::default());
 }
 
 #[tokio::test]
@@ -70,12 +83,15 @@ async fn plugin_leaves_a_part_for_others() {
     let pool = Pool::new(1_000, 100);
     let of_one = fitting(&pool, "one", 5);
     assert_eq!(of_one.len(), 15, "three quarters");
-    assert!(!of_one[0].covers(6), "nor does it take more by growing");
+    assert!(!of_one[0].covers(Part::Linear, 6), "nor does it take more by growing");
     let of_two = fitting(&pool, "two", 5);
     assert_eq!(of_two.len(), 2, "an eighth is left for others");
     assert!(now(&mut asks(&pool, plugin("three"), 5)).is_some());
     drop(of_one);
-    assert!(of_two[0].covers(60) && !of_two[0].covers(71), "three quarters of what others leave");
+    assert!(
+        of_two[0].covers(Part::Linear, 60) && !of_two[0].covers(Part::Linear, 71),
+        "three quarters of what others leave"
+    );
     assert_eq!(fitting(&Pool::new(8, 100), "one", 0).len(), 6);
 }
 
@@ -96,9 +112,12 @@ async fn busy_plugins_let_the_first_call_of_another_begin() {
         busy.extend((0..6).flat_map(|n| fitting(&pool, &format!("busy-{n}"), 5)));
     };
     assert!(busy.len() > 10, "the others go on: {}", busy.len());
-    assert!(reservation.covers(20) && !reservation.covers(100), "it has an eighth, and not yet all that it may use");
+    assert!(
+        reservation.covers(Part::Linear, 20) && !reservation.covers(Part::Linear, 100),
+        "it has an eighth, and not yet all that it may use"
+    );
     drop(busy);
-    assert!(reservation.covers(100));
+    assert!(reservation.covers(Part::Linear, 100));
 }
 
 #[tokio::test]
@@ -128,14 +147,14 @@ async fn plugin_with_a_queue_does_not_hold_up_others() {
 async fn policies_have_a_reserve_and_begin_first() {
     let pool = Pool::new(16, 160);
     let all = now(&mut asks(&pool, plugin("one"), 160)).expect("there is no policy yet");
-    assert!(all.covers(160));
+    assert!(all.covers(Part::Linear, 160));
     drop(all);
     pool.keep_for_policies();
     let most = now(&mut asks(&pool, plugin("one"), 160)).expect("it waits for no more than it can get");
-    assert_eq!(most.memory.load(Ordering::Relaxed), 140);
-    assert!(!most.covers(141) && now(&mut asks(&pool, plugin("two"), 1)).is_none());
+    assert_eq!(most.memory().reserved, 140);
+    assert!(!most.covers(Part::Linear, 141) && now(&mut asks(&pool, plugin("two"), 1)).is_none());
     let kept = now(&mut asks(&pool, policy(), 1_000)).expect("its part is free");
-    assert!(kept.covers(20) && !kept.covers(21), "it has not more");
+    assert!(kept.covers(Part::Linear, 20) && !kept.covers(Part::Linear, 21), "it has not more");
     let mut tool = asks(&pool, plugin("two"), 20);
     let mut another = asks(&pool, policy(), 20);
     assert!(now(&mut tool).is_none() && now(&mut another).is_none());
@@ -176,11 +195,13 @@ async fn call_waits_for_a_limited_time() {
 
 #[test]
 fn a_component_reserves_the_most_that_its_calls_used() {
+    let expected = |peak: &Peak, memory| peak.expected(&Limits { memory, host_bytes: 8, ..Limits::default() });
     let peak = Peak::default();
-    assert_eq!(peak.expected(128), Expected::AtMost(128), "nothing is known");
+    assert_eq!(expected(&peak, 120), Expected::AtMost(128), "nothing is known");
     peak.record(0);
-    assert_eq!(peak.expected(128), Expected::Known(0));
+    assert_eq!(expected(&peak, 120), Expected::Known(0));
     peak.record(20);
     peak.record(10);
-    assert_eq!((peak.expected(128), peak.expected(15)), (Expected::Known(20), Expected::Known(15)));
+    assert_eq!((expected(&peak, 120), expected(&peak, 7)), (Expected::Known(20), Expected::Known(15)));
+    assert_eq!(expected(&peak, 120).with_journal(5), Expected::Known(25));
 }

@@ -223,8 +223,8 @@ fn host_calls_are_counted_and_limited() {
     assert!(failed(end.ended, FailureCode::LimitExceeded).contains("`limits.host_calls`"));
 }
 
-#[test]
-fn printed_output_is_charged_and_limited() {
+/// A guest that makes the host hold 6,512 bytes: printed output and the handle of the stream.
+fn printing() -> Vec<u8> {
     let packages = "package wasi:io@0.2.0 {
         interface error { resource error; }
         interface streams { use error.{error}; variant stream-error { last-operation-failed(error), closed }
@@ -244,12 +244,30 @@ fn printed_output_is_charged_and_limited() {
         packages,
         ..Wat::default()
     };
-    let plugin = load(&wat.build());
-    // The printed output and the handle of the stream.
+    wat.build()
+}
+
+#[test]
+fn printed_output_is_charged_and_limited() {
+    let plugin = load(&printing());
     let end = run(&plugin, &Limits { host_bytes: 6512, ..tight() });
     let spent = end.spent.expect("it ran");
     assert_eq!((spent.peak_host_bytes, spent.host_calls, spent.bytes_out), (6512, 3, 6002));
     assert_eq!(value(end.ended), "{}");
     let message = failed(run(&plugin, &Limits { host_bytes: 6511, ..tight() }).ended, FailureCode::LimitExceeded);
     assert!(message.contains("6511 bytes") && message.contains("`limits.host_bytes`"), "{message}");
+}
+
+#[test]
+fn host_memory_counts_as_memory_of_all_guests() {
+    let component = printing();
+    let ended = |host_bytes: usize| {
+        // The guest has two pages.
+        let settings = SandboxSettings { pool: 8, guest_memory: (2 << 16) + host_bytes, ..SandboxSettings::default() };
+        let sandbox = Sandbox::new(settings).expect("a pool");
+        let plugin = sandbox.load(Digest::of(&component), &component, Capabilities::default()).expect("it loads");
+        run(&plugin, &tight()).ended
+    };
+    assert_eq!(value(ended(6512)), "{}");
+    assert!(failed(ended(6511), FailureCode::Busy).contains("`guest_memory_bytes`"));
 }

@@ -9,7 +9,6 @@ use axum::response::Response;
 use dispatch::ports::Position;
 use dispatch::{Submitted, TurnRequest, Until};
 use domain::{Call, ConversationId, Outcome, Principal, Span, Turn, TurnId, tool::Executor, turn::TurnState};
-use futures::FutureExt as _;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -223,7 +222,7 @@ async fn submit_to_end(app: &App, by: &Principal, request: TurnRequest) -> Resul
 }
 
 /// Waits until the turn has reached this state, the time has ended, or the server closes, and then until the principal has
-/// read enough to get it. Returns the turn. While it waits for that, it keeps nothing of the turn in memory.
+/// read enough to get it. Returns the turn. While it waits, it keeps nothing of the turn in memory.
 async fn waited(
     app: &App,
     by: &Principal,
@@ -240,24 +239,24 @@ async fn waited(
     let handle = &app.ports.handle;
     let (conversation, id) = (turn.conversation.clone(), turn.id);
     drop(turn);
-    // It may wait long, and others may read meanwhile.
-    unread.count(0);
+    let waiting = handle.begin_wait(id, until, Span::from_millis(at_most));
     let waited = async {
-        let turn = handle.wait(by, &conversation, id, until, Span::from_millis(at_most)).await?;
-        if unread.reserve().now_or_never().is_some() {
-            return Ok(Some(turn));
+        // Each time that it reads the turn, it is one of the few reads of the principal.
+        unread.count(0);
+        unread.reserve().await;
+        let turn = handle.turn(by, &conversation, id).await?;
+        if waiting.is_over(&turn) {
+            return Ok(turn);
         }
         drop(turn);
+        unread.count(0);
+        waiting.ends().await;
         unread.reserve().await;
-        Ok::<_, Error>(None)
+        handle.turn(by, &conversation, id).await
     };
-    let turn = tokio::select! {
-        turn = waited => turn,
-        () = closing.wait() => Ok(None),
-    };
-    match turn? {
-        Some(turn) => Ok(turn),
-        None => Ok(handle.turn(by, &conversation, id).await?),
+    tokio::select! {
+        turn = waited => Ok(turn?),
+        () = closing.wait() => Ok(handle.turn(by, &conversation, id).await?),
     }
 }
 

@@ -91,6 +91,46 @@ async fn unread_cancels_of_a_principal_are_limited() {
 }
 
 #[tokio::test]
+async fn turn_that_waits_is_not_kept_in_memory() {
+    let (world, store) = limited(1 << 20);
+    let open = turn(&world, "pay", "open", 10).await;
+    let path = format!("{open}?wait_ms=60000");
+    let mut waits = Box::pin(unread(&world, "alice", "GET", &path));
+    assert!((&mut waits).now_or_never().is_none());
+    store.read_of_logs();
+    world.get("root", &open).await;
+    assert_eq!(store.read_of_logs(), 1, "nobody keeps it");
+    assert_eq!(world.post("alice", &format!("{open}/cancel"), "").await.at("/state"), "cancelled");
+    assert!(waits.now_or_never().is_some(), "the commit wakes the request");
+}
+
+#[tokio::test]
+async fn few_turns_are_loaded_at_once_for_a_principal() {
+    let (world, store) = limited(1 << 20);
+    let submit = |conversation: &str, who: &str, id: usize| {
+        let path = format!("/v1/conversations/{conversation}/turns?wait_ms=60000");
+        let body = format!("{{{}}}", calls("echo", &id.to_string(), 10));
+        world.router.clone().oneshot(request("POST", &path, who, Some(&body)))
+    };
+    for id in 0..8 {
+        assert_eq!(submit("c", "alice", id).await.unwrap().status(), 201);
+    }
+    assert_eq!(submit("d", "eve", 0).await.unwrap().status(), 201);
+    let gate = store.hold_logs();
+    store.read_of_logs();
+    let mut again: Vec<_> = (0..8).map(|id| Box::pin(submit("c", "alice", id))).collect();
+    assert!(again.iter_mut().all(|replay| replay.now_or_never().is_none()));
+    assert_eq!(store.read_of_logs(), 4, "the others wait for a permit");
+    let mut neighbour = Box::pin(submit("d", "eve", 0));
+    assert!((&mut neighbour).now_or_never().is_none());
+    assert_eq!(store.read_of_logs(), 1);
+    gate.add_permits(16);
+    for replay in again.into_iter().chain([neighbour]) {
+        assert_eq!(replay.await.unwrap().status(), 200);
+    }
+}
+
+#[tokio::test]
 async fn unread_pages_of_a_principal_are_limited() {
     let (world, store) = limited(1_000);
     for id in ["1", "2", "3"] {

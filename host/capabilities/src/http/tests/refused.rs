@@ -149,7 +149,7 @@ fn requests_beyond_the_concurrency_limit_wait() {
 
 #[test]
 fn without_a_call_every_request_is_denied() {
-    let mut session = Session::new(None, Arc::new(Lines::default()), HostMemory::new(0), None);
+    let mut session = Session::new(None, Arc::new(Lines::default()), HostMemory::new(0, Arc::new(())), None);
     let sending = session.hooks().send_request(get("http://example.com/"), None, Box::new(ready(Ok(()))));
     let answer = futures::FutureExt::now_or_never(Box::into_pin(sending)).expect("at once");
     assert!(matches!(answer, Err(Error::HttpRequestDenied)));

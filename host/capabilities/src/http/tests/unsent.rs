@@ -41,7 +41,7 @@ fn requests_that_the_tool_does_not_wait_for_are_reported() {
     let lines = Arc::new(Lines::default());
     let recording = Recording { writer: Arc::new(Nowhere), bounds: JournalBounds::default() };
     let journal = Journal::new(&durable(&[].into(), 0), recording, Arc::new(Nowhere));
-    let mut recorder = Recorder::new(journal, HostMemory::new(1 << 20), lines.clone());
+    let mut recorder = Recorder::new(journal, HostMemory::new(1 << 20, Arc::new(())), lines.clone());
     let mut table = ResourceTable::new();
     let dropped = send(&mut recorder, &mut table, "http://example.com/one?key=1");
     let _awaited = send(&mut recorder, &mut table, "http://example.com/two");

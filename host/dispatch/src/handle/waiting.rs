@@ -1,0 +1,77 @@
+//! Waiting for a turn. A turn whose calls all wait is not kept in memory for it.
+
+use std::sync::Arc;
+
+use domain::{ConversationId, Principal, Span, Timestamp, Turn, TurnId};
+use tokio::sync::watch;
+
+use super::Handle;
+use crate::error::Error;
+use crate::ports::Clock;
+use crate::request::Until;
+use crate::turns::{Entered, TurnStatus};
+
+/// A wait until a turn has reached a state, for a limited time.
+pub struct TurnWait {
+    until: Until,
+    changed: watch::Receiver<TurnStatus>,
+    clock: Arc<dyn Clock>,
+    deadline: Timestamp,
+    _entered: Entered,
+}
+
+impl Handle {
+    /// Begins to wait for a turn, at most for the given time. Begin before you read the turn. Then no commit is missed.
+    #[must_use]
+    pub fn begin_wait(&self, id: TurnId, until: Until, max_wait: Span) -> TurnWait {
+        let (entered, clock) = (self.inner.pipeline.turns.enter(id), self.inner.shared.clock.clone());
+        let (changed, deadline) = (entered.subscribe(), clock.now() + max_wait);
+        TurnWait { until, changed, clock, deadline, _entered: entered }
+    }
+
+    /// Waits until a turn has reached a state, at most for the given time, and returns it as it is then.
+    ///
+    /// # Errors
+    /// As [`Handle::turn`].
+    pub async fn wait(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        id: TurnId,
+        until: Until,
+        max_wait: Span,
+    ) -> Result<Turn, Error> {
+        let waiting = self.begin_wait(id, until, max_wait);
+        let turn = self.turn(by, conversation, id).await?;
+        if waiting.is_over(&turn) {
+            return Ok(turn);
+        }
+        drop(turn);
+        waiting.ends().await;
+        self.turn(by, conversation, id).await
+    }
+}
+
+impl TurnWait {
+    /// Whether a turn that was read after this began has reached the state, or the time has passed.
+    #[must_use]
+    pub fn is_over(&self, turn: &Turn) -> bool {
+        TurnStatus::of(turn).has_reached(self.until) || self.clock.now() >= self.deadline
+    }
+
+    /// Waits until a commit brings the turn into the state, or the time has passed.
+    pub async fn ends(self) {
+        let Self { until, mut changed, clock, deadline, _entered } = self;
+        let reached = async {
+            while changed.changed().await.is_ok() {
+                if changed.borrow_and_update().has_reached(until) {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            () = reached => {}
+            () = clock.sleep_until(deadline) => {}
+        }
+    }
+}
