@@ -28,6 +28,7 @@ mod note;
 mod pack;
 mod permits;
 mod registry;
+mod results;
 mod rules;
 mod run;
 mod schema;

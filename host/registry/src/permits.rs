@@ -14,6 +14,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 pub(crate) struct Permits {
     free: Semaphore,
     waiting: AtomicUsize,
+    /// For checks of large results.
+    pub(crate) checking: Semaphore,
 }
 
 /// Counts a call as waiting until it is dropped.
@@ -28,7 +30,8 @@ impl Drop for Waiting<'_> {
 impl Permits {
     /// Creates as many permits as the limits allow, and at least one.
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { free: Semaphore::new(limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)), waiting: AtomicUsize::new(0) }
+        let free = Semaphore::new(limits.concurrency.clamp(1, Semaphore::MAX_PERMITS));
+        Self { free, waiting: AtomicUsize::new(0), checking: Semaphore::new(1) }
     }
 
     /// Takes a permit for a call that has begun. A full queue must not end it, so it waits as long as it takes.

@@ -111,7 +111,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let tool = component.tool(&job.tool);
     let ended = match end.ended {
         RunEnd::Waits(request) => asked(tool, request, &shared.settings.catalog).await,
-        ended => checked(tool, ended),
+        ended => shared.large_results.checked(&component.permits, tool, ended).await,
     };
     Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
 }
@@ -204,19 +204,6 @@ async fn asked(tool: Option<&Arc<KnownTool>>, mut request: StepRequest, limits: 
         question.context_keys = options.map_or_else(|| Some([].into()), |options| options.context_keys.clone());
     }
     RunEnd::Waits(request)
-}
-
-/// The end of a run, unless its result breaks the tool's declared schema. The sandbox has already checked that it is JSON.
-fn checked(tool: Option<&Arc<KnownTool>>, ended: RunEnd) -> RunEnd {
-    let RunEnd::Outcome(Outcome::Ok { value, .. }) = &ended else { return ended };
-    let Some(tool) = tool.filter(|tool| tool.tool.options.result.is_some()) else { return ended };
-    let violations = tool.checks.result(value);
-    if violations.is_empty() {
-        return ended;
-    }
-    let list: Vec<_> = violations.iter().map(ToString::to_string).collect();
-    let message = format!("the tool ran, and its result breaks the schema it declares: {}", list.join("; "));
-    Outcome::Failed(Failure::new(FailureCode::InvalidResult, message)).into()
 }
 
 /// Passes a guest's reports on to the loop.

@@ -18,6 +18,7 @@ use crate::components::Components;
 use crate::grants;
 use crate::guests::ComponentLoader;
 use crate::permits::Permits;
+use crate::results::LargeResults;
 use crate::{Access, Finding, RegistrySettings};
 
 /// Receives every load, refusal and unload in order. It is called during a load, so it must not block.
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     clock: Arc<dyn Clock>,
     events: Events,
     permits: Mutex<HashMap<PluginName, Arc<Permits>>>,
+    pub(crate) large_results: LargeResults,
     rejected: Mutex<BTreeMap<PluginName, Refused>>,
     /// The files of the watched folder whose names cannot name a plugin.
     misnamed: Mutex<BTreeMap<PathBuf, Finding>>,
@@ -82,6 +84,7 @@ impl Shared {
             events,
             catalog: ArcSwap::default(),
             permits: Mutex::default(),
+            large_results: LargeResults::default(),
             rejected: Mutex::default(),
             misnamed: Mutex::default(),
             loading: Mutex::default(),
