@@ -21,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::error::{Error, RequestPart};
 use crate::footprint::{Footprint, text};
-use crate::ports::{CHECK_COST, Commit, StoreFault};
+use crate::ports::{CHECK_COST, Commit, JournalRow, RowChange, StoreFault};
 use crate::quota::{Busy, Quota, QuotaBound, Quotas};
 use crate::request::{Counts, TurnRequest};
 
@@ -199,6 +199,16 @@ impl QuotaTracker {
         }
     }
 
+    /// Counts the entries of a journal in the same way.
+    fn charge_journal(&self, rows: &[RowChange]) {
+        let [rows @ .., RowChange::Kept(caller)] = rows else { return };
+        let rate = self.quotas.of(caller).byte_rate;
+        for row in rows {
+            let RowChange::JournalEntry(JournalRow { entry, .. }) = row else { continue };
+            self.change(caller, |usage| usage.spent_bytes.charge(entry.size() as u64, rate, entry.at));
+        }
+    }
+
     /// Makes room in a full shard: removes principals that use nothing and whose rate limits are full again.
     fn forget_idle(&self, by: &PrincipalId, now: Timestamp) {
         let mut shard = self.shard(by);
@@ -302,6 +312,7 @@ impl Observer for QuotaTracker {
     /// Counts a commit. A turn that begins counts for itself from now on, and its reservation only for calls without a
     /// ticket. The reservation of an ephemeral turn counts for it until it ends.
     fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
+        self.charge_journal(&commit.rows);
         let Some(TurnChange { before, after, reserved, storage }) = change else { return };
         if *storage != Storage::Stored {
             if after.is_ended() {
@@ -446,55 +457,4 @@ pub(crate) struct CallPermit {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures::FutureExt as _;
-
-    use domain::rate::Rate;
-
-    use super::*;
-
-    #[test]
-    fn values_of_one_principal_wait_for_room() {
-        let each = Quota { open_bytes: 1_024 * KIB, ..Quota::default() };
-        let tracker = Arc::new(QuotaTracker::new(Quotas { each, ..Quotas::default() }));
-        let (ann, ben) = ("ann".parse().unwrap(), "ben".parse().unwrap());
-        let all = |whose, sizes: &[usize]| {
-            let texts = sizes.iter().map(|kib| kib * KIB).collect();
-            tracker.values(whose, texts).now_or_never()
-        };
-        let values = |whose, kib| all(whose, &[kib]);
-        assert!(values(&ann, 3).unwrap().is_none(), "small values are not charged");
-        let first = values(&ann, 8).unwrap();
-        let second = values(&ann, 8).unwrap();
-        assert!(values(&ann, 8).is_none(), "each takes 16 times its text for the value, and 48 times for the check");
-        let other = values(&ben, 1_000).unwrap();
-        assert!(other.is_some(), "one request always gets memory");
-        drop(first);
-        let third = values(&ann, 8).unwrap();
-        drop((second, third));
-        let several = all(&ann, &[8, 8, 8, 8]).unwrap();
-        assert!(values(&ann, 4).is_none(), "they take 4 times 128 KiB for the values, and 384 KiB for one check");
-        let last = all(&ann, &[1, 1, 1, 1]);
-        assert!(last.is_some(), "64 KiB for the values, and 48 KiB for one check");
-        drop((several, last, other));
-        assert!(tracker.shards.iter().all(|shard| lock(shard).is_empty()));
-    }
-
-    #[test]
-    fn principals_with_whole_bursts_are_forgotten() {
-        let rate = Rate { per_second: 1, burst: 1 };
-        let each = Quota { turn_rate: rate, byte_rate: rate, ..Quota::default() };
-        let tracker = QuotaTracker::new(Quotas { each, ..Quotas::default() });
-        let conversation = domain::ConversationId::new("c").unwrap();
-        let rejection = domain::event::Rejection::default();
-        let request = TurnRequest { conversation, calls: Vec::new(), context: None, rejection, ephemeral: false };
-        let at = Timestamp::from_millis;
-        for n in 0..100_000 {
-            let by = format!("p{n}").parse().unwrap();
-            tracker.count_new(&by, &request, 0, at(n)).unwrap();
-            assert!(tracker.count_new(&by, &request, 0, at(n)).is_err());
-        }
-        let known: usize = tracker.shards.iter().map(|shard| lock(shard).len()).sum();
-        assert!(known < 10_000, "about a thousand bursts are not whole, and there are {known}");
-    }
-}
+mod tests;

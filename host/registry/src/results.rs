@@ -94,8 +94,7 @@ mod tests {
                 drop(gate.lock().unwrap().recv());
             }))
         };
-        let mut checks =
-            [check(&one, "one"), check(&one, "one again"), check(&two, "two"), check(&three, "three")];
+        let mut checks = [check(&one, "one"), check(&one, "one again"), check(&two, "two"), check(&three, "three")];
         assert!(checks.iter_mut().all(|check| check.now_or_never().is_none()));
         let mut first = [begins.recv().unwrap(), begins.recv().unwrap()];
         first.sort_unstable();
