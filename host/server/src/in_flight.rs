@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -51,8 +52,11 @@ const READS: usize = 4;
 pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
     hasher: RandomState,
+    /// The requests of all principals that are neither approver nor admin.
+    requests: AtomicUsize,
     /// The long requests of all principals.
     long: Mutex<Open>,
+    max_requests: usize,
     max_streams: usize,
     max_long: LongRequests,
     max_unread: usize,
@@ -107,8 +111,8 @@ pub(crate) struct InFlightRequest {
     in_flight: Arc<InFlight>,
     principal: PrincipalId,
     kind: RequestKind,
-    /// Whether it is counted among the long requests of all principals.
-    is_long: bool,
+    /// Whether it is counted among those of all principals.
+    is_counted: bool,
 }
 
 /// A body, as far as it has arrived. Its principal, if it has one, is counted for its bytes until they are dropped.
@@ -132,7 +136,9 @@ impl InFlight {
         Arc::new(Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
+            requests: AtomicUsize::new(0),
             long: Mutex::default(),
+            max_requests: settings.requests,
             max_streams: settings.event_streams,
             max_long: settings.long_requests,
             max_unread: settings.unread_bytes,
@@ -146,11 +152,14 @@ impl InFlight {
         let principal = by.id.clone();
         self.change(&principal, |open| self.open_one(open, &principal, quota, kind))?;
         // If this is dropped, the count is undone.
-        let mut in_flight = InFlightRequest { in_flight: self.clone(), principal, kind, is_long: false };
-        if kind != RequestKind::Request {
-            self.open_long(by, kind)?;
-            in_flight.is_long = true;
+        let mut in_flight = InFlightRequest { in_flight: self.clone(), principal, kind, is_counted: false };
+        let has_reserve = by.roles.has(Role::Approver) || by.roles.has(Role::Admin);
+        match kind {
+            RequestKind::Request if has_reserve => return Ok(in_flight),
+            RequestKind::Request => self.open_request()?,
+            RequestKind::Stream | RequestKind::Wait => self.open_long(has_reserve, kind)?,
         }
+        in_flight.is_counted = true;
         Ok(in_flight)
     }
 
@@ -178,10 +187,22 @@ impl InFlight {
         Ok(())
     }
 
+    /// Counts a request of a principal without a reserve.
+    fn open_request(&self) -> Result<()> {
+        let max = self.max_requests;
+        let more = |open: usize| (open < max).then_some(open + 1);
+        self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| {
+            let detail = format!(
+                "{max} requests are in flight, which is the limit of this host for principals that are neither approver nor \
+                 admin (seven eighths of `connections` in `[server]`); try again later"
+            );
+            Error::busy(detail, RETRY_AFTER)
+        })
+    }
+
     /// Counts a long request among those of all principals.
-    fn open_long(&self, by: &Principal, kind: RequestKind) -> Result<()> {
+    fn open_long(&self, has_reserve: bool, kind: RequestKind) -> Result<()> {
         let LongRequests { max, reserved, .. } = self.max_long;
-        let has_reserve = by.roles.has(Role::Approver) || by.roles.has(Role::Admin);
         let max = if has_reserve { max } else { max.saturating_sub(reserved) };
         let mut open = self.long();
         let refused = if kind == RequestKind::Stream && open.streams >= self.max_streams {
@@ -262,8 +283,10 @@ impl InFlight {
 
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        if self.is_long {
-            self.in_flight.long().close(self.kind);
+        match self.kind {
+            _ if !self.is_counted => {}
+            RequestKind::Request => drop(self.in_flight.requests.fetch_sub(1, Ordering::Relaxed)),
+            RequestKind::Stream | RequestKind::Wait => self.in_flight.long().close(self.kind),
         }
         self.in_flight.change(&self.principal, |open| open.close(self.kind));
     }

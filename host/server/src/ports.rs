@@ -190,6 +190,8 @@ pub struct ServerSettings {
     pub log_in_body: Span,
     /// The maximum number of event streams of all principals together.
     pub event_streams: usize,
+    /// The maximum number of requests in flight of all principals together that are neither approver nor admin.
+    pub requests: usize,
     /// Limits on requests that occupy a connection for long.
     pub long_requests: LongRequests,
     /// The maximum size of the responses and events that one principal has requested and not read yet, in bytes. One
@@ -217,6 +219,7 @@ impl Default for ServerSettings {
             body: Span::from_secs(30),
             log_in_body: Span::from_secs(5),
             event_streams: 1_024,
+            requests: Self::requests_of(1_024),
             long_requests: LongRequests::of(1_024),
             unread_bytes: 64 << 20,
             bodies_bytes: 64 << 20,
@@ -225,6 +228,15 @@ impl Default for ServerSettings {
             hosts: Hosts::Local { also: Vec::new() },
             origins: Vec::new(),
         }
+    }
+}
+
+impl ServerSettings {
+    /// The requests of principals that are neither approver nor admin, for a server with `connections` connections: seven
+    /// eighths of them.
+    #[must_use]
+    pub fn requests_of(connections: usize) -> usize {
+        (connections - connections / 8).max(1)
     }
 }
 

@@ -112,6 +112,7 @@ impl ServerTable {
             body: span(self.body_ms, default.body),
             log_in_body: span(self.log_in_body_ms, default.log_in_body),
             event_streams: self.event_streams.map_or(default.event_streams, NonZeroUsize::get),
+            requests: ServerSettings::requests_of(self.connections().max),
             long_requests: self.long_requests(),
             unread_bytes: self.unread_bytes.map_or(default.unread_bytes, NonZeroUsize::get),
             bodies_bytes: self.bodies_bytes.map_or(default.bodies_bytes, NonZeroUsize::get),

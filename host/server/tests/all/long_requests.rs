@@ -65,6 +65,21 @@ async fn long_requests_of_callers_leave_a_reserve() {
 }
 
 #[tokio::test]
+async fn requests_of_callers_leave_a_reserve() {
+    let world = Arc::new(TestServer::with(ServerSettings { requests: 1, ..ServerSettings::default() }));
+    let waiting = wait(&world).await;
+    let refused = world.get("eve", "/v1/tools").await;
+    assert_eq!(refused.code(), "429 busy");
+    assert!(refused.at("/detail").contains("1 requests are in flight"), "{}", refused.text);
+    for who in ["bob", "root"] {
+        assert_eq!(world.get(who, "/v1/tools").await.status, 200, "{who}");
+    }
+    waiting.abort();
+    assert!(waiting.await.is_err());
+    assert_eq!(world.get("eve", "/v1/tools").await.status, 200);
+}
+
+#[tokio::test]
 async fn one_principal_has_a_share_of_the_long_requests() {
     let world = world(9, 0, 1);
     let stream_of_alice = stream(&world, "alice", EVENTS).await;

@@ -15,7 +15,8 @@ use super::Parsed;
 pub struct ServerTable {
     /// The maximal number of connections. For a new one beyond it, the host closes the one that has waited longest for its
     /// client, among those whose newest request was authenticated or among the others, whichever are more. Never more than
-    /// half of the files that the system lets the host open. Default: 1024.
+    /// half of the files that the system lets the host open. Principals that are neither approver nor admin have requests in
+    /// flight on at most seven eighths of them. Default: 1024.
     pub connections: Option<NonZeroUsize>,
     /// The maximal number of connections of one peer: of an IPv4 address, or of the first 64 bits of an IPv6 address. For a
     /// new one beyond it, the host closes one of this peer in the same way. Loopback is not limited. A proxy on another machine
