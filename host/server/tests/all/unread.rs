@@ -8,6 +8,7 @@ use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 use toolgate_server::ServerSettings;
 use toolgate_tests::faults::MortalStore;
+use toolgate_tests::world::settle;
 use tower::ServiceExt as _;
 
 use crate::world::{TestServer, request};
@@ -120,9 +121,11 @@ async fn few_turns_are_loaded_at_once_for_a_principal() {
     store.read_of_logs();
     let mut again: Vec<_> = (0..8).map(|id| Box::pin(submit("c", "alice", id))).collect();
     assert!(again.iter_mut().all(|replay| replay.now_or_never().is_none()));
+    settle().await;
     assert_eq!(store.read_of_logs(), 4, "the others wait for a permit");
     let mut neighbour = Box::pin(submit("d", "eve", 0));
     assert!((&mut neighbour).now_or_never().is_none());
+    settle().await;
     assert_eq!(store.read_of_logs(), 1);
     gate.add_permits(16);
     for replay in again.into_iter().chain([neighbour]) {
