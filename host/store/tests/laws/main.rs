@@ -13,6 +13,7 @@ mod inbox;
 mod indexes;
 mod journals;
 mod key_value;
+mod machine;
 mod on_disk;
 mod removing;
 mod removing_on_disk;
