@@ -51,6 +51,8 @@ pub struct MortalStore {
     fails_search: AtomicBool,
     /// Whether reads of owners hang.
     hangs: AtomicBool,
+    /// Whether audiences are too many to be counted.
+    hides_audiences: AtomicBool,
     /// The gates of the next commits, one each.
     gates: Mutex<VecDeque<Arc<Semaphore>>>,
     /// The number of commits that were refused because they use a standing approval, if all of them are refused.
@@ -97,6 +99,7 @@ impl MortalStore {
             hesitates: AtomicBool::new(false),
             fails_search: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
+            hides_audiences: AtomicBool::new(false),
             gates: Mutex::default(),
             spent: AtomicUsize::new(0),
             spends: AtomicBool::new(false),
@@ -154,6 +157,11 @@ impl MortalStore {
     /// From now on each read of an owner hangs, and is overdue at once.
     pub fn hang(&self) {
         self.hangs.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on no audience of a suspension is counted, as if there were too many.
+    pub fn hide_audiences(&self) {
+        self.hides_audiences.store(true, Ordering::Relaxed);
     }
 
     /// Fails the next search for external waits.
@@ -353,6 +361,9 @@ impl Indexes for MortalStore {
     }
 
     async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
+        if self.hides_audiences.load(Ordering::Relaxed) {
+            return Ok(Audiences::default());
+        }
         self.inner.audiences(filter).await
     }
 

@@ -237,6 +237,17 @@ impl Host {
         *url = self.start_on("127.0.0.1:0");
     }
 
+    /// As [`Host::restart`], with these keys more at the top of its configuration.
+    ///
+    /// # Panics
+    /// When the configuration cannot be written.
+    pub fn restart_with(&mut self, settings: &str) {
+        let file = self.folder.path().join("toolgate.toml");
+        let before = fs::read_to_string(&file).expect("a configuration is read");
+        fs::write(&file, format!("{settings}\n{before}")).expect("a configuration is written");
+        self.restart();
+    }
+
     /// The id of the process.
     ///
     /// # Panics

@@ -23,7 +23,7 @@ use anyhow::{Context as _, Result, ensure};
 pub use case::{Attack, Case, Expected};
 pub use export::export;
 pub use field::Field;
-pub use neighbour::Latency;
+pub use neighbour::{Latency, Work};
 pub use run::{Effort, Measured};
 pub use table::markdown;
 

@@ -15,6 +15,7 @@ pub mod host;
 pub mod hostile;
 pub mod http;
 pub mod kills;
+pub mod parts;
 pub mod power_loss;
 pub mod random;
 pub mod requests;

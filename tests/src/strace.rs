@@ -2,16 +2,6 @@
 
 use std::process::Command;
 
-/// The variable with which `cargo xtask test --without syscalls` disables the tests that trace.
-const WITHOUT: &str = "TOOLGATE_WITHOUT";
-
-/// Whether tests that trace are left out.
-#[must_use]
-#[expect(clippy::disallowed_methods, reason = "an option of `cargo xtask test`")]
-pub fn is_left_out() -> bool {
-    std::env::var(WITHOUT).is_ok_and(|parts| parts.split(',').any(|part| part == "syscalls"))
-}
-
 /// Checks that tracing works.
 ///
 /// # Panics

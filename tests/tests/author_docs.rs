@@ -23,7 +23,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use toolgate_tests::host::{binary, say};
+use toolgate_tests::host::binary;
+use toolgate_tests::parts::Part;
 
 /// The separator between the outputs of two blocks.
 const BETWEEN: &str = "=== the next block ===";
@@ -160,12 +161,6 @@ fn missing<'a>(expected: &'a [String], output: &str) -> Option<&'a str> {
     expected.iter().filter(|pattern| !pattern.trim().is_empty()).find(came).map(String::as_str)
 }
 
-/// Whether `cargo xtask test --without languages` disables these tests.
-#[expect(clippy::disallowed_methods, reason = "the only input of these tests from outside")]
-fn left_out() -> bool {
-    std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "languages"))
-}
-
 #[expect(clippy::disallowed_methods, reason = "a reader runs the page with the programs of the machine")]
 fn machine(name: &str) -> Option<OsString> {
     std::env::var_os(name)
@@ -242,8 +237,8 @@ fn check_build(commands: &str) {
 impl Page {
     /// Follows the page.
     fn follow(&self) {
-        if self.builds && left_out() {
-            return say("left out: TOOLGATE_WITHOUT names languages");
+        if self.builds && Part::Languages.is_left_out() {
+            return;
         }
         let name = &self.name;
         // Another host may use the default port.

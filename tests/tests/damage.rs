@@ -1,7 +1,9 @@
 //! A damaged record in the folder of the real host: its turn fails alone, and a salvage leaves it out.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
@@ -100,4 +102,90 @@ fn damaged_database_is_reported_without_its_own_lines() {
     let said = host.cli(None, &["audit", "verify"]);
     assert!(said.code != 0 && said.err.contains("is damaged"), "{}", said.err);
     assert!(!said.err.contains("log.file") && !said.err.contains(".rs"), "{}", said.err);
+}
+
+/// The files of a folder and of those in it, with their content.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+/// Kills it with SIGKILL.
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn killed_salvage_leaves_the_damaged_folder_as_it_was() {
+    // The command makes these paths one after the other, below its unfinished folder. It is killed when one exists.
+    const MOMENTS: [&str; 4] = ["", "store.unfinished/copy/sled/db", "store.unfinished/store/sled/db", "store/sled/db"];
+    let mut host = Setup::with(&["ledger", "textkit"]).start();
+    let [lost, kept] = ["lost", "kept"].map(|conversation| host.agent.submit(conversation, large()));
+    host.kill();
+    let mut blobs: Vec<_> =
+        fs::read_dir(host.data().join("store/blobs")).unwrap().map(|it| it.unwrap().path()).collect();
+    let of = |turn: &Value| {
+        let id = turn["conversation"].as_str().unwrap();
+        blobs.iter().position(|blob| fs::read_to_string(blob).unwrap().contains(&format!("\"{id}\""))).unwrap()
+    };
+    let (damaged, whole) = (of(&lost), of(&kept));
+    fs::write(&blobs[damaged], "[").unwrap();
+    let (whole, aside) = (blobs.swap_remove(whole), host.folder().join("aside"));
+    let before = files(&host.data());
+
+    let target = host.folder().join("salvaged");
+    let work = host.folder().join("salvaged.unfinished");
+    let (from, to) = (host.data().display().to_string(), target.display().to_string());
+    let salvage = ["store", "salvage", &from, &to];
+    let started = || {
+        let mut command = host.command(None, &salvage);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let goes_on = |moment: &str| {
+        assert!(files(&host.data()) == before, "killed at {moment:?}");
+        if !target.exists() {
+            if work.exists() {
+                let refused = host.cli(None, &salvage);
+                let advice = "a salvage that was killed may have left it: look into it, and remove it";
+                assert!(refused.code != 0 && refused.err.contains(advice), "{moment:?}: {}", refused.err);
+                fs::remove_dir_all(&work).unwrap();
+            }
+            let said = host.cli(None, &salvage);
+            let left_out = format!("left out {}: a record of it is lost", lost["turn"].as_str().unwrap());
+            assert!(said.code == 0 && said.out.contains(&left_out), "{moment:?}: {}{}", said.out, said.err);
+        }
+        let verified = host.cli(None, &["audit", "verify", "--data", &to]);
+        assert_eq!(verified.code, 0, "{moment:?}: {}{}", verified.out, verified.err);
+        assert!(!work.exists() && files(&host.data()) == before, "killed at {moment:?}");
+        fs::remove_dir_all(&target).unwrap();
+    };
+    for moment in MOMENTS {
+        let mut child = started();
+        while child.try_wait().unwrap().is_none() && !work.join(moment).exists() {
+            std::thread::yield_now();
+        }
+        kill(child);
+        goes_on(moment);
+    }
+
+    // This salvage waits in the middle of its work: it reads a pipe instead of a large record.
+    fs::rename(&whole, &aside).unwrap();
+    assert!(Command::new("mkfifo").arg(&whole).status().unwrap().success());
+    let child = started();
+    let held = fs::OpenOptions::new().write(true).open(&whole).unwrap();
+    assert!(work.exists() && !target.exists());
+    kill(child);
+    drop(held);
+    fs::rename(&aside, &whole).unwrap();
+    assert!(work.exists() && !target.exists());
+    goes_on("a large record");
 }

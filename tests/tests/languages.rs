@@ -24,19 +24,11 @@ mod workflows;
 use std::fs;
 
 use toolgate_tests::dev::{done, root, toolgate};
-use toolgate_tests::host::say;
+use toolgate_tests::parts::Part;
 
-/// The variable with which `cargo xtask test --without languages` disables these tests.
-const WITHOUT: &str = "TOOLGATE_WITHOUT";
-
-/// Whether these tests are disabled. Prints a line if so.
-#[expect(clippy::disallowed_methods, reason = "the only input of these tests from outside")]
+/// Whether the part `languages` is left out. Prints a line if so.
 fn left_out() -> bool {
-    let left_out = std::env::var(WITHOUT).is_ok_and(|parts| parts.split(',').any(|part| part == "languages"));
-    if left_out {
-        say("left out: TOOLGATE_WITHOUT names languages");
-    }
-    left_out
+    Part::Languages.is_left_out()
 }
 
 /// A component that the part `languages` built.

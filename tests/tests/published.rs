@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup, say};
 use toolgate_tests::http::outcomes;
+use toolgate_tests::parts::Part;
 
 /// The tools of one server or library.
 #[derive(Deserialize)]
@@ -56,12 +57,6 @@ const TOOLS: [(&str, usize); 18] = [
     ("typebox", 1),
     ("zod", 4),
 ];
-
-/// Whether `cargo xtask test --without web` disables this test.
-#[expect(clippy::disallowed_methods, reason = "the only input of this test from outside")]
-fn left_out() -> bool {
-    std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "web"))
-}
 
 /// Runs `tests/published`.
 fn lists() -> Vec<List> {
@@ -158,8 +153,8 @@ impl List {
 
 #[test]
 fn published_tool_lists_load_and_take_their_calls() {
-    if left_out() {
-        return say("left out: TOOLGATE_WITHOUT names web");
+    if Part::Web.is_left_out() {
+        return;
     }
     let (lists, host) = (lists(), Setup::default().start());
     let (mut tools, mut accepted, mut refused) = (0, 0, 0);

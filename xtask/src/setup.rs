@@ -1,6 +1,7 @@
 //! Installs the missing tools that a build needs. `rust-toolchain.toml` names them, but with `RUSTUP_AUTO_INSTALL=0` rustup does
 //! not install them by itself.
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
@@ -52,6 +53,30 @@ fn has_target(name: &str) -> Result<bool> {
 /// Makes sure that strace is installed.
 pub(crate) fn strace() -> Result<()> {
     debian_package("strace", "strace -V", "syscalls")
+}
+
+/// Checks that this user may mount a file system that nobody else sees.
+pub(crate) fn mounts() -> Result<()> {
+    if !Invocation::new("unshare --map-root-user --mount mount -t tmpfs tmpfs /tmp").succeeds() {
+        bail!(
+            "this user may not mount a file system of its own; run this as root, or allow user namespaces \
+             (`sysctl kernel.unprivileged_userns_clone=1`, and `kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu), \
+             or leave it out with `--without mounts`"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the kernel has Landlock, if it lists what it has. A test asks the kernel itself.
+pub(crate) fn landlock() -> Result<()> {
+    let modules = fs::read_to_string("/sys/kernel/security/lsm").ok();
+    if modules.is_some_and(|modules| !modules.split(',').any(|module| module.trim() == "landlock")) {
+        bail!(
+            "this kernel has no Landlock; use Linux 5.13 or newer with `landlock` in `lsm=`, or leave it out with \
+             `--without landlock`"
+        );
+    }
+    Ok(())
 }
 
 /// Makes sure that a program is installed. Only root installs Debian packages.

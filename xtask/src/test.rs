@@ -39,6 +39,8 @@ pub(crate) enum Part {
     Aarch64,
     Languages,
     Syscalls,
+    Mounts,
+    Landlock,
     Tests,
     Demo,
     Install,
@@ -50,7 +52,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -62,6 +64,8 @@ impl Part {
         Self::Aarch64,
         Self::Languages,
         Self::Syscalls,
+        Self::Mounts,
+        Self::Landlock,
         Self::Tests,
         Self::Demo,
         Self::Install,
@@ -85,6 +89,8 @@ impl Part {
             Self::Aarch64 => "aarch64",
             Self::Languages => "languages",
             Self::Syscalls => "syscalls",
+            Self::Mounts => "mounts",
+            Self::Landlock => "landlock",
             Self::Tests => "tests",
             Self::Demo => "demo",
             Self::Install => "install",
@@ -117,6 +123,8 @@ impl Part {
                 "plugins in every language build, and the SDKs pass their native tests (from PyPI and npm)"
             }
             Self::Syscalls => "strace is installed, so that a test can see the writes to the disk",
+            Self::Mounts => "this user may mount a small disk, so that a test can fill it",
+            Self::Landlock => "the kernel has Landlock, so that a test can see what it denies",
             Self::Tests => "the host's tests pass",
             Self::Demo => "the demo has the expected outcome, with the binary of the tests",
             Self::Install => "the README's `cargo install` installs toolgate",
@@ -134,6 +142,8 @@ impl Part {
             Self::Edges => return edges::check().map(|()| None),
             Self::Aarch64 => return aarch64::check().map(|()| None),
             Self::Syscalls => return setup::strace().map(|()| None),
+            Self::Mounts => return setup::mounts().map(|()| None),
+            Self::Landlock => return setup::landlock().map(|()| None),
             Self::Demo => {
                 let only_rust = without.contains(&Self::Languages);
                 let options = demo::Options { answer: true, only_rust, ..demo::Options::default() };
@@ -161,9 +171,9 @@ impl Part {
             Self::Tests => {
                 let tests = Invocation::new("cargo test --locked --workspace --no-fail-fast");
                 // Tests that need a part which was left out would fail. This variable tells them to skip.
-                let needed =
-                    [Self::Web, Self::Syscalls, Self::Languages].into_iter().filter(|part| without.contains(part));
-                let left_out: Vec<_> = needed.map(Self::name).collect();
+                let needed = [Self::Web, Self::Syscalls, Self::Mounts, Self::Landlock, Self::Languages];
+                let left_out: Vec<_> =
+                    needed.into_iter().filter(|part| without.contains(part)).map(Self::name).collect();
                 vec![if left_out.is_empty() { tests } else { tests.variable("TOOLGATE_WITHOUT", left_out.join(",")) }]
             }
             Self::Clippy => everywhere("cargo clippy --locked --workspace --all-targets -- -D warnings"),

@@ -103,7 +103,7 @@ impl Dispatcher {
         let handle = Handle::new(pipeline, presence, readers);
         let watching = [
             tokio::spawn(Arc::new(expiry).watch()),
-            tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again)),
+            tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again, shared.settings.denied_bytes)),
             tokio::spawn(retention.watch(clock, store, shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
             tokio::spawn(nested::watch(handle.clone(), nestings)),

@@ -1,6 +1,8 @@
-//! Removes rows that no decision needs any more: old denials, and standing approvals that ended some time ago. The logs
-//! and the audit keep the facts.
+//! Removes rows that no decision needs any more: denials that are old or too many, and standing approvals that ended some
+//! time ago. The logs and the audit keep the facts.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use domain::{Span, Timestamp};
@@ -34,19 +36,21 @@ pub async fn forget(
     log: Arc<dyn Log>,
     standing: Arc<dyn StandingApprovals>,
     denied: Timestamp,
+    denied_bytes: usize,
     ended: Timestamp,
 ) -> Result<usize, StoreFault> {
     let committer = Arc::new(Committer::without_host(log));
-    Forget { standing, committer }.forget(denied, ended).await
+    Forget { standing, committer }.forget(denied, denied_bytes, ended).await
 }
 
 impl Forget {
-    /// Works for as long as the host runs. A denial is kept for the time `denied_again`.
-    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, denied_again: Span) {
+    /// Works for as long as the host runs. A denial is kept for the time `denied_again`, but the oldest of more than
+    /// `denied_bytes` are not.
+    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, denied_again: Span, denied_bytes: usize) {
         loop {
             let now = clock.now();
             let before = |span: Span| Timestamp::from_millis(now.millis().saturating_sub(span.millis()));
-            match self.forget(before(denied_again), before(LISTED)).await {
+            match self.forget(before(denied_again), denied_bytes, before(LISTED)).await {
                 Ok(0) => {}
                 Ok(rows) => tracing::debug!(rows, "old denials and standing approvals that have ended were removed"),
                 Err(error) => tracing::error!(%error, "old denials and standing approvals could not be removed"),
@@ -55,12 +59,13 @@ impl Forget {
         }
     }
 
-    /// Removes denials from before `denied`, and standing approvals that expired before `ended`. A row that changes
-    /// meanwhile stays. Returns how many rows were removed.
+    /// Removes denials from before `denied` and the oldest of more than `denied_bytes`, and standing approvals that expired
+    /// before `ended`. A row that changes meanwhile stays. Returns how many rows were removed.
     ///
     /// # Errors
     /// [`StoreFault`]; some rows may be removed.
-    async fn forget(&self, denied: Timestamp, ended: Timestamp) -> Result<usize, StoreFault> {
+    async fn forget(&self, denied: Timestamp, denied_bytes: usize, ended: Timestamp) -> Result<usize, StoreFault> {
+        let denied = self.denied_within(denied, denied_bytes).await?;
         let mut removed = 0;
         let mut after = None;
         loop {
@@ -77,6 +82,29 @@ impl Forget {
             after = Some(last.standing.id);
             let old = page.into_iter().filter(|row| row.standing.expires_at < ended);
             removed += self.remove(old.map(|row| RowChange::ForgetStanding(Box::new(row))).collect()).await?;
+        }
+    }
+
+    /// The first time from `since` on after which all denials together have at most this many bytes. Holds only those in
+    /// memory.
+    async fn denied_within(&self, mut since: Timestamp, max_bytes: usize) -> Result<Timestamp, StoreFault> {
+        let (mut newest, mut bytes) = (BinaryHeap::new(), 0_usize);
+        let mut after = None;
+        loop {
+            let page = self.standing.denials(after.as_ref(), MAX_DENIALS).await?;
+            let Some(last) = page.last() else { return Ok(since) };
+            after = Some(last.clone());
+            for denial in page {
+                bytes = bytes.saturating_add(denial.size());
+                newest.push(Reverse((denial.at, denial.size())));
+                while let Some(Reverse((at, size))) = newest.peek().copied()
+                    && (bytes > max_bytes || at < since)
+                {
+                    newest.pop();
+                    bytes -= size;
+                    since = since.max(at + Span::from_millis(1));
+                }
+            }
         }
     }
 

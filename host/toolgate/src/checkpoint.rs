@@ -35,7 +35,7 @@ const MAX_FILES: usize = 64;
 /// The maximum size of a checkpoint's file, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// The version of the text.
+/// The format of the text that is written. All formats up to it are read.
 const FORMAT: u32 = 1;
 
 /// The prefix of every signed text. It separates these signatures from all others.
@@ -62,6 +62,12 @@ pub struct AuditCheckpoint {
     pub after: u64,
     /// The removed turns: one row for each rule, sorted by rule.
     pub removed: Vec<RemovedByRule>,
+}
+
+/// The member of every format. It is read first, because later formats may have other members and other signatures.
+#[derive(Deserialize)]
+struct Formatted {
+    format: u32,
 }
 
 /// The turns that one rule removed.
@@ -126,6 +132,14 @@ pub enum CheckpointError {
     /// It cannot be read as one.
     #[error("it is not a signed checkpoint that this version of toolgate can read: {0}")]
     Unknown(String),
+    /// A newer toolgate wrote it.
+    #[error("it has the format {found}, and this toolgate knows {known}; use a newer toolgate")]
+    Newer {
+        /// Its format.
+        found: u32,
+        /// The newest format that this toolgate reads.
+        known: u32,
+    },
     /// Its text was changed, or the key that it names did not sign it.
     #[error("its signature is not valid: the text, the signature or the key was changed")]
     Signature,
@@ -147,6 +161,10 @@ pub enum CheckpointError {
 pub fn verify(file: &str, known: Option<&str>) -> Result<(AuditCheckpoint, String), CheckpointError> {
     let unknown = |error: serde_json::Error| CheckpointError::Unknown(error.to_string());
     let signed: SignedCheckpoint = serde_json::from_str(file).map_err(unknown)?;
+    let Formatted { format } = serde_json::from_str(&signed.checkpoint).map_err(unknown)?;
+    if format > FORMAT {
+        return Err(CheckpointError::Newer { found: format, known: FORMAT });
+    }
     if let Some(expected) = known.filter(|known| *known != signed.public_key) {
         return Err(CheckpointError::OtherKey { found: signed.public_key, expected: expected.to_owned() });
     }
@@ -155,10 +173,10 @@ pub fn verify(file: &str, known: Option<&str>) -> Result<(AuditCheckpoint, Strin
     let signature = BASE64.decode(&signed.signature).map_err(|_| CheckpointError::Signature)?;
     let text = [DOMAIN, signed.checkpoint.as_bytes()].concat();
     UnparsedPublicKey::new(&ED25519, key).verify(&text, &signature).map_err(|_| CheckpointError::Signature)?;
-    let checkpoint: AuditCheckpoint = serde_json::from_str(&signed.checkpoint).map_err(unknown)?;
-    if checkpoint.format != FORMAT {
-        return Err(CheckpointError::Unknown(format!("its format is {}", checkpoint.format)));
-    }
+    let checkpoint: AuditCheckpoint = match format {
+        1 => serde_json::from_str(&signed.checkpoint).map_err(unknown)?,
+        found => return Err(CheckpointError::Unknown(format!("no toolgate writes the format {found}"))),
+    };
     Ok((checkpoint, signed.public_key))
 }
 
@@ -227,7 +245,7 @@ pub async fn write(audit: &(impl Audit + ?Sized), data: &Path, now: Timestamp) -
 /// store may have been restored from a backup.
 async fn last(audit: &(impl Audit + ?Sized), folder: &Path, head: Position) -> io::Result<Position> {
     for position in positions(folder)?.into_iter().rev().filter(|at| (1..=head.0).contains(at)) {
-        let Some((checkpoint, _)) = read(folder, position)?.and_then(|text| verify(&text, None).ok()) else { continue };
+        let Some((checkpoint, _)) = usable(folder, position)? else { continue };
         let entry = audit.chain(Position(position - 1), 1).await.map_err(io::Error::other)?;
         let is_of_audit = |entry: &ChainEntry| entry.head.hash.to_string() == checkpoint.hash;
         if checkpoint.position == position && entry.first().is_some_and(is_of_audit) {
@@ -245,20 +263,36 @@ pub(crate) fn newest(data: &Path) -> io::Result<Option<SignedCheckpoint>> {
     let folder = data.join(FOLDER);
     // A newer one may replace it meanwhile.
     for position in positions(&folder)?.into_iter().rev() {
-        let Some(text) = read(&folder, position)? else { continue };
-        match verify(&text, None) {
-            Ok(_) => return Ok(Some(serde_json::from_str(&text)?)),
-            Err(error) => {
-                tracing::warn!(%error, position, "a checkpoint is damaged, and an older one is given instead")
-            }
+        if let Some((_, text)) = usable(&folder, position)? {
+            return Ok(Some(serde_json::from_str(&text)?));
         }
     }
     Ok(None)
 }
 
+/// The checkpoint at a position, and the text of its file. `None` if the file is missing or damaged.
+fn usable(folder: &Path, position: u64) -> io::Result<Option<(AuditCheckpoint, String)>> {
+    let Some(text) = read(folder, position)? else { return Ok(None) };
+    match verify(&text, None) {
+        Ok((checkpoint, _)) => Ok(Some((checkpoint, text))),
+        // An older one would repeat the removals of this one.
+        Err(error @ CheckpointError::Newer { .. }) => {
+            Err(io::Error::other(format!("{}: {error}", path_of(folder, position).display())))
+        }
+        Err(error) => {
+            tracing::warn!(%error, position, "a checkpoint is damaged, and an older one is used instead");
+            Ok(None)
+        }
+    }
+}
+
+fn path_of(folder: &Path, position: u64) -> PathBuf {
+    folder.join(format!("{position}.json"))
+}
+
 /// The text of a file. Bytes in it that are not text are damage, which [`verify`] finds.
 fn read(folder: &Path, position: u64) -> io::Result<Option<String>> {
-    let Some(file) = existing(File::open(folder.join(format!("{position}.json"))))? else { return Ok(None) };
+    let Some(file) = existing(File::open(path_of(folder, position)))? else { return Ok(None) };
     let mut bytes = Vec::new();
     file.take(MAX_BYTES as u64).read_to_end(&mut bytes)?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
@@ -267,11 +301,11 @@ fn read(folder: &Path, position: u64) -> io::Result<Option<String>> {
 fn save(data: &Path, key: &Key, checkpoint: &AuditCheckpoint) -> io::Result<PathBuf> {
     let (folder, text) = (data.join(FOLDER), key.sign(checkpoint)?);
     folder::private(&folder)?;
-    let path = folder.join(format!("{}.json", checkpoint.position));
+    let path = path_of(&folder, checkpoint.position);
     replace(&path, text.as_bytes())?;
     let positions = positions(&folder)?;
     for oldest in &positions[..positions.len().saturating_sub(MAX_FILES)] {
-        fs::remove_file(folder.join(format!("{oldest}.json")))?;
+        fs::remove_file(path_of(&folder, *oldest))?;
     }
     File::open(&folder)?.sync_all()?;
     Ok(path)
@@ -344,6 +378,44 @@ mod tests {
         assert!(matches!(verify(&by_other, Some(&key)), Err(CheckpointError::OtherKey { .. })));
         let claimed = by_other.replace(&other_key, &key);
         assert!(matches!(verify(&claimed, Some(&key)), Err(CheckpointError::Signature)));
+    }
+
+    /// A file as a newer toolgate may write it: with other members, another signature and another kind of key.
+    fn newer() -> String {
+        let checkpoint = r#"{"format":2,"tree":{"size":9},"at":"now"}"#.to_owned();
+        let signed =
+            SignedCheckpoint { checkpoint, signature: "c2lnbmVk".to_owned(), public_key: "ml-dsa:a".to_owned() };
+        serde_json::to_string(&signed).unwrap()
+    }
+
+    #[test]
+    fn newer_and_unknown_formats_are_different_errors() {
+        let refused = verify(&newer(), Some("ed25519:other")).unwrap_err();
+        assert!(matches!(refused, CheckpointError::Newer { found: 2, known: 1 }), "{refused}");
+        assert_eq!(refused.to_string(), "it has the format 2, and this toolgate knows 1; use a newer toolgate");
+        let data = tempfile::tempdir().unwrap();
+        let old = AuditCheckpoint { format: 0, ..checkpoint(5) };
+        let refused = verify(&Key::open(data.path()).unwrap().sign(&old).unwrap(), None).unwrap_err();
+        assert!(
+            matches!(&refused, CheckpointError::Unknown(why) if why == "no toolgate writes the format 0"),
+            "{refused}"
+        );
+    }
+
+    #[tokio::test]
+    async fn newer_checkpoint_is_neither_skipped_nor_replaced() {
+        let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = Key::open(data.path()).unwrap();
+        save(data.path(), &key, &checkpoint(1)).unwrap();
+        let path = data.path().join(FOLDER).join("2.json");
+        fs::write(&path, newer()).unwrap();
+        let why = format!("{}: it has the format 2, and this toolgate knows 1; use a newer toolgate", path.display());
+        assert_eq!(newest(data.path()).unwrap_err().to_string(), why);
+
+        let audit = store::open(folder.path(), &store::StoreSettings::default()).unwrap();
+        let refused = last(&audit, &data.path().join(FOLDER), Position(5)).await.unwrap_err();
+        assert_eq!(refused.to_string(), why);
+        assert_eq!(fs::read_to_string(&path).unwrap(), newer());
     }
 
     #[test]

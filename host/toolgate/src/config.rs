@@ -282,6 +282,7 @@ impl Config {
             standing_active: self.approvals.standing_active(),
             standing_bytes: self.approvals.standing_bytes(),
             denied_again: self.approvals.denied_again(),
+            denied_bytes: self.approvals.denied_bytes(),
             ephemeral: self.ephemeral.unwrap_or(default.ephemeral),
         }
     }

@@ -51,12 +51,22 @@ pub enum TokenError {
         reason: io::Error,
     },
     /// The file cannot be parsed.
-    #[error("cannot read the tokens in {}: {reason}; restore the file, or use the version of toolgate that wrote it", path.display())]
+    #[error("cannot read the tokens in {}: {reason}; restore the file from a backup", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// The reason.
         reason: String,
+    },
+    /// A newer toolgate wrote the file.
+    #[error("{} has the version {found}, and this toolgate knows {known}; start a newer toolgate", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that this toolgate reads.
+        known: u32,
     },
     /// The operating system has no random bytes.
     #[error("the operating system has no random bytes: {0}")]

@@ -102,6 +102,50 @@ async fn file_that_hangs_holds_no_thread_of_its_callers() {
     assert!(tokens.principal(&one).is_some());
 }
 
+#[tokio::test]
+async fn file_of_a_newer_version_is_refused_and_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let running = Tokens::open(folder.path()).expect("tokens");
+    let one = running.create(holder("one", &[Role::Caller])).expect("a token");
+    let file = folder.path().join("tokens.json");
+    let newer = r#"{"version":2,"tokens":{"one":{"scopes":["all"]}},"more":true}"#;
+    std::fs::write(&file, newer).expect("a file");
+    let two = || holder("two", &[Role::Admin]);
+    let name = PrincipalId::new("one").expect("a name");
+    let now = Timestamp::from_millis(8);
+    for refused in [
+        Tokens::open(folder.path()).map(drop),
+        running.list().map(drop),
+        running.create(two()).map(drop),
+        running.revoke(&name),
+        running.make_admin(now),
+        running.first_start(now).map(drop),
+    ] {
+        let refused = refused.expect_err("a newer toolgate wrote the file");
+        assert!(matches!(refused, TokenError::Newer { found: 2, known: 1, .. }), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .ends_with("tokens.json has the version 2, and this toolgate knows 1; start a newer toolgate")
+        );
+    }
+    Authenticate::refresh(&running).await;
+    assert!(running.principal(&one).is_none(), "it allows nobody");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), newer);
+    assert!(!Tokens::admin_file(folder.path()).exists());
+
+    for (text, reason) in
+        [(r#"{"version":0,"tokens":[]}"#, "no toolgate writes the version 0"), ("{}", "missing field `version`")]
+    {
+        std::fs::write(&file, text).expect("a file");
+        let refused = Tokens::open(folder.path()).expect_err("nothing wrote this");
+        assert!(matches!(refused, TokenError::Unreadable { .. }), "{refused}");
+        assert!(
+            refused.to_string().contains(reason) && refused.to_string().ends_with("restore the file from a backup")
+        );
+    }
+}
+
 #[test]
 fn token_names_are_unique_and_unknown_ones_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");

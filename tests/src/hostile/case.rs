@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::Class;
 use super::files::Content;
 use super::generate::Generate;
+use super::neighbour::Work;
 use super::step::{Step, repeated};
 use crate::wat::Encoding;
 
@@ -32,6 +33,8 @@ struct Written {
     tables: String,
     memory_mib: Option<u64>,
     p99_ratio: Option<u16>,
+    #[serde(default)]
+    neighbour: Work,
     at_once: Option<usize>,
     arguments: Option<String>,
     world: Option<String>,
@@ -74,6 +77,8 @@ pub struct Case {
     pub memory_mib: u64,
     /// The limit of the neighbour's p99, as a multiple of its p99 without an attack.
     pub p99_ratio: u16,
+    /// The neighbour's requests during the attack.
+    pub neighbour: Work,
     /// The number of concurrent calls.
     pub at_once: usize,
     /// The arguments of each call.
@@ -227,6 +232,7 @@ impl Written {
             never: self.never,
             memory_mib: self.memory_mib.unwrap_or(class.memory_mib),
             p99_ratio: self.p99_ratio.unwrap_or(class.p99_ratio),
+            neighbour: self.neighbour,
             at_once: self.at_once.unwrap_or(1),
             arguments: json(&arguments)?,
             plugin,

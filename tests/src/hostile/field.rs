@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::case::Case;
-use super::neighbour::{self, Latency, Neighbour};
+use super::neighbour::{self, Latency, Neighbour, Work};
 use super::resident::Resident;
 use super::server::Server;
 use crate::guests::fixture;
@@ -56,7 +56,7 @@ impl Field {
         let neighbour = Neighbour::new(host.token("neighbour", &["caller"], None));
         let attacker = host.token("mallory", &["caller"], None);
         // The first calls pay for threads and connections.
-        neighbour.call(5)?;
+        neighbour.call(5, Work::Submits)?;
         let memory = Mutex::new(Resident::watch(host.process())?);
         let (quiet, held) = (Latency::default(), Mutex::default());
         Ok(Self { host: RwLock::new(host), neighbour, attacker, server, memory, held, quiet })
@@ -92,12 +92,12 @@ impl Field {
         self.host.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kills the host and starts it again.
-    pub(super) fn restart(&self) -> Result<()> {
+    /// Kills the host and starts it again, with these keys more.
+    pub(super) fn restart(&self, settings: &str) -> Result<()> {
         let mut host = self.host.write().unwrap_or_else(PoisonError::into_inner);
         let mut memory = self.memory();
         memory.growth()?;
-        host.restart();
+        host.restart_with(settings);
         memory.follow(host.process());
         Ok(())
     }

@@ -1,11 +1,12 @@
-//! The neighbour: another principal with another plugin on the same host. It calls its tool during an attack, and all
-//! its calls must succeed. Its latency is reported but not asserted, because it also depends on the machine.
+//! The neighbour: another principal with another plugin on the same host. It calls its tool during an attack, or lists its
+//! turns, and all its requests must succeed. Its latency is reported but not asserted, because it also depends on the machine.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::http::{Client, outcomes};
@@ -15,6 +16,17 @@ pub(super) const TOOL: &str = "calm";
 
 /// The conversation of its calls.
 const CONVERSATION: &str = "neighbour";
+
+/// The requests of the neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    /// Turns with one call.
+    #[default]
+    Submits,
+    /// Lists of its turns.
+    Reads,
+}
 
 /// The durations of some calls.
 #[derive(Debug, Clone, Default)]
@@ -82,19 +94,24 @@ impl Neighbour {
         Ok(())
     }
 
-    /// Calls this many times.
-    pub(super) fn call(&self, times: usize) -> Result<Latency> {
-        (0..times).map(|_| self.once()).collect::<Result<Vec<_>>>().map(Latency)
+    /// Sends this many requests.
+    pub(super) fn call(&self, times: usize, work: Work) -> Result<Latency> {
+        (0..times).map(|_| self.once(work)).collect::<Result<Vec<_>>>().map(Latency)
     }
 
     /// Calls without a pause during the attack. Repeats the attack until there were this many calls.
-    pub(super) fn during<T>(&self, calls: usize, mut attack: impl FnMut() -> Result<T>) -> Result<(T, Latency)> {
+    pub(super) fn during<T>(
+        &self,
+        calls: usize,
+        work: Work,
+        mut attack: impl FnMut() -> Result<T>,
+    ) -> Result<(T, Latency)> {
         let (over, done) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             let neighbour = scope.spawn(|| -> Result<Latency> {
                 let mut samples = Vec::new();
                 while !over.load(Ordering::Relaxed) {
-                    samples.push(self.once()?);
+                    samples.push(self.once(work)?);
                     done.store(samples.len(), Ordering::Relaxed);
                 }
                 Ok(Latency(samples))
@@ -116,14 +133,25 @@ impl Neighbour {
     }
 
     #[expect(clippy::disallowed_methods, reason = "this file measures the neighbour's calls")]
-    fn once(&self) -> Result<Duration> {
+    fn once(&self, work: Work) -> Result<Duration> {
         let begun = Instant::now();
-        let turn = self.client.call(CONVERSATION, TOOL, json!({"a": 1}));
-        let took = begun.elapsed();
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let ends = outcomes(&turn);
-        ensure!(ends == ["ok"], "a neighbour's call ended {ends:?}: {turn:#}");
-        Ok(took)
+        match work {
+            Work::Submits => {
+                let turn = self.client.call(CONVERSATION, TOOL, json!({"a": 1}));
+                let took = begun.elapsed();
+                self.calls.fetch_add(1, Ordering::Relaxed);
+                let ends = outcomes(&turn);
+                ensure!(ends == ["ok"], "a neighbour's call ended {ends:?}: {turn:#}");
+                Ok(took)
+            }
+            Work::Reads => {
+                let turns = self.client.get(&format!("/v1/conversations/{CONVERSATION}/turns?limit=5"));
+                let took = begun.elapsed();
+                let has_turns = turns.status == 200 && turns.text.contains(TOOL);
+                ensure!(has_turns, "the neighbour's turns are not listed: {} {}", turns.status, turns.text);
+                Ok(took)
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::case::{Attack, Case, Expected, cut};
 use super::field::Field;
 use super::guest::{self, Declared};
-use super::neighbour::Latency;
+use super::neighbour::{Latency, Work};
 use super::step::Step;
 use super::steps;
 use crate::guests::{any, fixture, with_section};
@@ -58,17 +58,17 @@ impl Field {
     /// # Errors
     /// When its outcome is not the expected one, the neighbour was not served, or the host grew beyond the bound.
     pub fn run(&mut self, case: Case, effort: Effort) -> Result<Measured> {
-        let quiet = self.neighbour.call(effort.calls.clamp(3, 20)).context("before the attack")?;
+        let quiet = self.neighbour.call(effort.calls.clamp(3, 20), Work::Submits).context("before the attack")?;
         self.quiet.extend(&quiet);
         let attack = Prepared::new(&case)?;
         let process = self.host().process();
         self.watch()?;
         let round = std::cell::Cell::new(0);
-        let attacked = self.neighbour.during(effort.calls, || {
+        let attacked = self.neighbour.during(effort.calls, case.neighbour, || {
             round.set(round.get() + 1);
             attack.carry_out(self, &case, round.get())
         });
-        self.neighbour.call(3).context("after the attack")?;
+        self.neighbour.call(3, case.neighbour).context("after the attack")?;
         let grew = self.growth()?;
         if self.host().process() != process {
             self.neighbour.each_call_is_recorded_once()?;

@@ -32,6 +32,8 @@ pub struct Step {
     pub(super) damage: Option<String>,
     /// Kills the host and starts it again. The status is 0.
     pub(super) kill: bool,
+    /// Keys that are added to the configuration, for which the host is killed and started again. The status is 0.
+    pub(super) configure: Option<String>,
     pub(super) body: Option<String>,
     /// The body is a fixture with these declarations.
     pub(super) catalog: Option<String>,
@@ -60,6 +62,7 @@ pub(super) enum Verb<'a> {
     Read(&'a str),
     Damage(&'a str),
     Kill,
+    Configure(&'a str),
 }
 
 impl Step {
@@ -72,10 +75,14 @@ impl Step {
         let read = self.read.as_deref().map(Verb::Read);
         let damage = self.damage.as_deref().map(Verb::Damage);
         let kill = self.kill.then_some(Verb::Kill);
-        let mut verbs = asks.chain(raw).chain(hold).chain(cli).chain(read).chain(damage).chain(kill);
+        let configure = self.configure.as_deref().map(Verb::Configure);
+        let files = read.into_iter().chain(damage);
+        let mut verbs = asks.chain(raw).chain(hold).chain(cli).chain(files).chain(kill).chain(configure);
         match (verbs.next(), verbs.next()) {
             (Some(verb), None) => Ok(verb),
-            _ => bail!("a step has exactly one of get, post, put, delete, raw, hold, cli, read, damage and kill"),
+            _ => bail!(
+                "a step has exactly one of get, post, put, delete, raw, hold, cli, read, damage, kill and configure"
+            ),
         }
     }
 }

@@ -163,7 +163,8 @@ impl Step {
                 files::damage(&field.host().folder().join(folder))?;
                 Ok((0, String::new()))
             }
-            Verb::Kill => field.restart().map(|()| (0, String::new())),
+            Verb::Kill => field.restart("").map(|()| (0, String::new())),
+            Verb::Configure(settings) => field.restart(settings).map(|()| (0, String::new())),
         }
     }
 

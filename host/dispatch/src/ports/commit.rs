@@ -156,6 +156,14 @@ pub struct Denial {
     pub at: Timestamp,
 }
 
+impl Denial {
+    /// About its size in a store, in bytes: the id of its conversation and 64 bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.conversation.as_str().len() + 64
+    }
+}
+
 impl Commit {
     /// A commit for the log of a turn. The log must have `expected` commits.
     #[must_use]

@@ -51,6 +51,8 @@ pub struct TurnSettings {
     pub standing_bytes: usize,
     /// How long identical calls are denied after a person has denied one.
     pub denied_again: Span,
+    /// The maximum size of all denials that are remembered for this, in bytes.
+    pub denied_bytes: usize,
     /// Whether a turn may be ephemeral. Such a turn is not in the audit.
     pub ephemeral: bool,
 }
@@ -73,6 +75,7 @@ impl Default for TurnSettings {
             standing_active: 1_000,
             standing_bytes: 16 << 20,
             denied_again: Span::from_secs(10 * 60),
+            denied_bytes: 16 << 20,
             ephemeral: true,
         }
     }

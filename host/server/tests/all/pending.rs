@@ -1,11 +1,15 @@
 //! Streams and counts of open suspensions, several answers at once, and the list of conversations.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::Request;
+use dispatch::Quota;
 use expect_test::expect;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use toolgate_server::ServerSettings;
+use toolgate_tests::faults::MortalStore;
 use tower::ServiceExt as _;
 
 use crate::browsers::Browser;
@@ -227,6 +231,42 @@ async fn open_suspensions_are_counted_also_for_mine() {
     let callers = mine["suspensions"].as_array().unwrap().iter().map(|open| open["caller"].as_str().unwrap());
     assert_eq!(callers.collect::<Vec<_>>(), ["alice"; 3], "not its own calls");
     assert_eq!(world.get("alice", "/v1/pending?mine=true").await.json()["suspensions"], json!([]));
+}
+
+#[tokio::test]
+async fn own_list_is_whole_when_audiences_are_too_many_to_count() {
+    let store = Arc::new(MortalStore::new(Arc::new(store::MemoryStore::new())));
+    let world = TestServer::over(store.clone(), ServerSettings::default(), Quota::default());
+    // More than one request reads in pages of one, and root may answer none of them.
+    world.post("root", "/v1/conversations/d/turns", &calls(&["pay"; 40])).await;
+    world.submit("", &calls(&["pay", "ask"])).await;
+    let listed = async |who: &str, limit: usize| {
+        let (mut listed, mut pages, mut after) = (Vec::new(), 0, String::new());
+        loop {
+            let page = world.get(who, &format!("/v1/pending?mine=true&limit={limit}{after}")).await.json();
+            let rows = page["suspensions"].as_array().unwrap().iter();
+            listed.extend(rows.map(|row| row["suspension"].as_str().unwrap().to_owned()));
+            pages += 1;
+            match page["next"].as_str() {
+                Some(next) => after = format!("&after={next}"),
+                None => return (listed, pages),
+            }
+        }
+    };
+    let everybody = [("root", 2), ("bob", 42), ("alice", 0)];
+    let mut expected = Vec::new();
+    for (who, open) in everybody {
+        let (all, pages) = listed(who, 100).await;
+        assert_eq!((all.len(), pages), (open, 1), "{who}");
+        expected.push(all);
+    }
+    store.hide_audiences();
+    assert_eq!(world.get("root", "/v1/pending/counts?mine=true").await.json()["complete"], false);
+    for ((who, open), expected) in everybody.into_iter().zip(expected) {
+        assert_eq!(listed(who, 100).await, (expected.clone(), 1), "{who}");
+        let (all, pages) = listed(who, 1).await;
+        assert!(all == expected && pages >= open, "{who}: {pages} pages");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dispatch::ports::{DeliveryRow, EndedTurn, RunLog, SuspensionRow};
@@ -11,6 +11,7 @@ use domain::journal::Entry;
 use domain::retention::Removal;
 use domain::standing::{StandingRevoked, StandingRow};
 use domain::suspension::Audience;
+use tempfile::TempDir;
 
 use super::folder::{FORMAT, OLDEST, open_sled};
 use super::remains::tombstone;
@@ -32,7 +33,7 @@ const IN_NO_ARCHIVE: [(&str, &str); 4] = [
 type Archived = (u8, Vec<u8>);
 
 /// The names of the archives.
-fn archives() -> Vec<String> {
+pub(super) fn archives() -> Vec<String> {
     let found = fs::read_dir(fixtures()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = found
         .filter_map(|file| Some(file.strip_suffix(".tar.gz")?.to_owned()))
@@ -42,17 +43,23 @@ fn archives() -> Vec<String> {
     names
 }
 
-fn fixtures() -> std::path::PathBuf {
+fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures")
 }
 
-/// The format of an archive, and its records.
-fn unpacked(archive: &str) -> (u8, Vec<Archived>) {
+/// An unpacked archive, and its store.
+pub(super) fn extracted(archive: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(fixtures().join(format!("{archive}.tar.gz"))).arg("-C").arg(folder.path());
     assert!(unpack.status().unwrap().success(), "tar unpacks {archive}");
     let store = folder.path().join("data/store");
+    (folder, store)
+}
+
+/// The format of an archive, and its records.
+fn unpacked(archive: &str) -> (u8, Vec<Archived>) {
+    let (_folder, store) = extracted(archive);
     let db = open_sled(&store.join("sled"), &StoreSettings::default()).unwrap();
     let format = db.get(keys::FORMAT).unwrap().unwrap()[0];
     let records = db.iter().filter_map(|entry| {

@@ -28,8 +28,8 @@ use super::{blobs, feeds};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
-/// The entries that are written at once.
-const AT_ONCE: usize = 1_000;
+/// The largest gap that is filled in the log of a removed turn, in records. A salvage can leave gaps.
+const MAX_GAP: usize = 1_000;
 
 /// Every kind of entry that can refer to a blob in format 2.
 const RECORDS: [u8; 7] =
@@ -38,11 +38,45 @@ const RECORDS: [u8; 7] =
 /// The indexes of the suspensions in formats 2 and 3: the open ones, those of a conversation, and its open ones.
 const OLD_INDEXES: [u8; 3] = [b'o', b'k', b'q'];
 
+/// Writes the batches of a migration.
+trait Batches {
+    /// The number of entries that are written at once.
+    fn size(&self) -> usize;
+
+    /// Writes a batch, all of it or nothing. Returns when it is on disk.
+    fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault>;
+}
+
+/// The database of the store.
+struct Database<'a> {
+    reader: &'a Reader,
+    file: &'a DatabaseFile,
+}
+
+impl Batches for Database<'_> {
+    fn size(&self) -> usize {
+        1_000
+    }
+
+    fn write(&mut self, batch: sled::Batch) -> Result<(), StoreFault> {
+        self.reader.blobs.sync().map_err(fault(MIGRATE))?;
+        self.reader.tree.apply_batch(batch).map_err(fault(MIGRATE))?;
+        self.reader.tree.flush().map_err(fault(MIGRATE))?;
+        self.file.sync().map_err(fault(MIGRATE))
+    }
+}
+
 /// Migrates from an older format. Reads every record once.
 pub(super) fn from(format: u8, reader: &Reader, file: &DatabaseFile) -> Result<(), StoreFault> {
     tracing::info!("the store is migrated to format {FORMAT}; this reads everything once");
+    in_batches(format, reader, &mut Database { reader, file })?;
+    tracing::info!("the store has format {FORMAT}");
+    Ok(())
+}
+
+fn in_batches(format: u8, reader: &Reader, batches: &mut dyn Batches) -> Result<(), StoreFault> {
     let (batch, entries) = (sled::Batch::default(), 0);
-    let mut migration = Migration { format, reader, file, batch, entries, sums: HashMap::new() };
+    let mut migration = Migration { format, reader, batches, batch, entries, sums: HashMap::new() };
     // An older host may have changed what these follow from since a migration was interrupted.
     migration.clear(&[keys::CLOSED])?;
     if migration.makes_feeds() {
@@ -75,9 +109,7 @@ pub(super) fn from(format: u8, reader: &Reader, file: &DatabaseFile) -> Result<(
     migration.ended_by()?;
     migration.unrefer()?;
     migration.batch.remove(keys::FOLDING);
-    migration.write()?;
-    tracing::info!("the store has format {FORMAT}");
-    Ok(())
+    migration.write()
 }
 
 const MIGRATE: &str = "migrate the store";
@@ -92,7 +124,7 @@ struct StoredLog {
 struct Migration<'a> {
     format: u8,
     reader: &'a Reader,
-    file: &'a DatabaseFile,
+    batches: &'a mut dyn Batches,
     batch: sled::Batch,
     entries: usize,
     /// The counts and the records behind them, by key.
@@ -255,7 +287,7 @@ impl Migration<'_> {
         for key in tree.scan_prefix(inbox::all_ends()).keys() {
             let key = key.map_err(fault(MIGRATE))?;
             let Some((by, id)) = inbox::read_end(&key) else { continue };
-            if in_batch.len() == AT_ONCE || !in_batch.insert(id) {
+            if in_batch.len() == self.batches.size() || !in_batch.insert(id) {
                 self.write()?;
                 in_batch = HashSet::from([id]);
             }
@@ -303,9 +335,8 @@ impl Migration<'_> {
                 let (key, value) = entry.map_err(fault(MIGRATE))?;
                 let stamped = keys::stamped(&value).and_then(|(at, record)| Some((at, tombstone(record)?)));
                 let Some((number, record)) = keys::tail_u32(&key).zip(stamped) else { continue };
-                // A salvage may not have found every record of a turn. A log has no gap of this size.
                 let missing = (number as usize).saturating_sub(records.len());
-                if missing < AT_ONCE {
+                if missing < MAX_GAP {
                     records.extend(std::iter::repeat_n((Position::default(), Head::START.hash), missing));
                     records.push(record);
                     self.batch.remove(key);
@@ -315,7 +346,7 @@ impl Migration<'_> {
             self.batch.insert(keys::removed(turn), remains(by, conversation, records));
             self.batch.remove(key);
             self.entries += 2;
-            if self.entries >= AT_ONCE {
+            if self.entries >= self.batches.size() {
                 self.write()?;
             }
         }
@@ -370,14 +401,14 @@ impl Migration<'_> {
 
     fn counted(&mut self) -> Result<(), StoreFault> {
         self.entries += 1;
-        if self.entries < AT_ONCE { Ok(()) } else { self.write() }
+        if self.entries < self.batches.size() { Ok(()) } else { self.write() }
     }
 
     fn write(&mut self) -> Result<(), StoreFault> {
         self.entries = 0;
-        self.reader.blobs.sync().map_err(fault(MIGRATE))?;
-        self.reader.tree.apply_batch(std::mem::take(&mut self.batch)).map_err(fault(MIGRATE))?;
-        self.reader.tree.flush().map_err(fault(MIGRATE))?;
-        self.file.sync().map_err(fault(MIGRATE))
+        self.batches.write(std::mem::take(&mut self.batch))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ mod inbox;
 mod indexes;
 mod journals;
 mod key_value;
+mod machine;
 mod on_disk;
 mod removing;
 mod removing_on_disk;
@@ -57,6 +58,7 @@ laws! {
         denials_come_in_pages
         a_changed_row_refuses_its_removal
         only_old_rows_are_removed
+        oldest_denials_go_beyond_the_bytes
         a_row_that_is_written_again_is_not_removed;
     deliveries:
         deliveries_come_soonest_first_and_webhook_by_webhook

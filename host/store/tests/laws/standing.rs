@@ -197,8 +197,8 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     store.append(&with(commit(4, 0, 4), [RowChange::Denied(denial(alike("late"), 7))])).await.unwrap();
     let (head, audit) = (store.head().await.unwrap(), store.audit(Position(0), 99).await.unwrap());
 
-    assert_eq!(forget(store.clone(), store.clone(), time(0), time(0)).await.unwrap(), 0);
-    assert_eq!(forget(store.clone(), store.clone(), time(7), time(20)).await.unwrap(), 2);
+    assert_eq!(forget(store.clone(), store.clone(), time(0), usize::MAX, time(0)).await.unwrap(), 0);
+    assert_eq!(forget(store.clone(), store.clone(), time(7), usize::MAX, time(20)).await.unwrap(), 2);
     let c = conversation("c");
     let denied = async |name: &str| store.denied(&c, alike(name)).await.unwrap();
     assert_eq!(
@@ -208,7 +208,7 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
     assert_eq!(store.standing(id(1)).await.unwrap(), None);
     let left = store.standings(None, 9).await.unwrap();
     assert_eq!(left.iter().map(|row| row.standing.id).collect::<Vec<_>>(), [id(2), id(3)]);
-    assert_eq!(forget(store.clone(), store.clone(), time(7), time(20)).await.unwrap(), 0, "once");
+    assert_eq!(forget(store.clone(), store.clone(), time(7), usize::MAX, time(20)).await.unwrap(), 0, "once");
     // Removed rows cannot be used and can be written again. The other rows can be used.
     assert!(spent(store.append(&with(commit(5, 0, 5), [RowChange::StandingUse(id(1))])).await));
     store
@@ -229,10 +229,36 @@ pub(crate) async fn a_row_that_is_written_again_is_not_removed(store: Subject) {
         let (alike, turn) = (Digest::of(format!("{round}")), 100 * round);
         store.append(&with(commit(turn, 0, 1), [RowChange::Denied(denial(alike, 5))])).await.unwrap();
         let again = with(commit(turn + 1, 0, 2), [RowChange::Denied(denial(alike, 9))]);
-        let forget = || forget(store.clone(), store.clone(), time(7), time(0));
+        let forget = || forget(store.clone(), store.clone(), time(7), usize::MAX, time(0));
         let (again, one, two) = tokio::join!(store.append(&again), forget(), forget());
         again.unwrap();
         assert!(one.unwrap() + two.unwrap() <= 1);
         assert_eq!(store.denied(&conversation("c"), alike).await.unwrap(), Some(time(9)), "round {round}");
     }
+}
+
+pub(crate) async fn oldest_denials_go_beyond_the_bytes(store: Subject) {
+    let at = |number: u64| denial(Digest::of(number.to_string()), number);
+    // The same time as that of the last one, in a conversation with a longer name.
+    let long = Denial { conversation: conversation(&"l".repeat(100)), ..denial(Digest::of("long"), 10) };
+    let denials: Vec<_> = (1..=10).map(at).chain([long.clone()]).collect();
+    for (denial, number) in denials.iter().zip(1..) {
+        let name = denial.conversation.as_str();
+        store.append(&with(within(name, commit(number, 0, 0)), [RowChange::Denied(denial.clone())])).await.unwrap();
+    }
+    let (small, large) = (at(1).size(), long.size());
+    assert_eq!((small, large), (65, 164));
+    let forget = async |since: u64, bytes: usize| {
+        let removed = forget(store.clone(), store.clone(), time(since), bytes, time(0)).await.unwrap();
+        let mut left = store.denials(None, 99).await.unwrap();
+        left.sort_by_key(|denial| (denial.at, denial.size()));
+        (removed, left)
+    };
+    let newest = |count: usize| denials[denials.len() - count..].to_vec();
+    assert_eq!(forget(0, 10 * small + large).await, (0, newest(11)));
+    assert_eq!(forget(0, 10 * small + large - 1).await, (1, newest(10)));
+    assert_eq!(forget(4, 9 * small + large).await, (2, newest(8)), "the age counts too");
+    assert_eq!(forget(0, 3 * small + large).await, (4, newest(4)));
+    assert_eq!(forget(9, small + large).await, (2, newest(2)));
+    assert_eq!(forget(0, large).await, (2, vec![]), "denials of one time go together");
 }

@@ -24,6 +24,10 @@ pub struct ApprovalsTable {
     /// How long a denial also denies identical calls of the same conversation, in milliseconds. With 0 it denies only identical
     /// calls of the same turn. Default: 600000, ten minutes.
     pub denied_again_ms: Option<u64>,
+    /// The maximal size of all denials that are remembered for this, in bytes. Each counts as the id of its conversation and 64
+    /// bytes. Beyond it, the host forgets the oldest ones, once an hour, and asks about identical calls again. Default:
+    /// 16777216, 16 MiB.
+    pub denied_again_bytes: Option<NonZeroUsize>,
 }
 
 impl ApprovalsTable {
@@ -52,5 +56,11 @@ impl ApprovalsTable {
     #[must_use]
     pub fn denied_again(&self) -> Span {
         self.denied_again_ms.map_or(TurnSettings::default().denied_again, Span::from_millis)
+    }
+
+    /// The maximal size of remembered denials, in bytes.
+    #[must_use]
+    pub fn denied_bytes(&self) -> usize {
+        self.denied_again_bytes.map_or(TurnSettings::default().denied_bytes, NonZeroUsize::get)
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use server::RevokedSessions as _;
+use toolgate_tests::parts::Part;
 use toolgate_tests::power_loss::{Recording, traced};
 use toolgate_tests::random::Random;
 use toolgate_tests::strace;
@@ -43,7 +44,7 @@ fn power_loss_brings_no_revoked_session_back() {
     if Path::new(CHILD).exists() {
         return revoke_sessions();
     }
-    if strace::is_left_out() {
+    if Part::Syscalls.is_left_out() {
         return;
     }
     strace::check();

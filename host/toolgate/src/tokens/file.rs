@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::TokenError;
 use crate::files::{existing, replace};
 
+/// The version that is written. All versions up to it are read.
 const VERSION: u32 = 1;
 
 /// The holder of a token.
@@ -40,6 +41,13 @@ pub(super) struct Stamp {
     inode: u64,
 }
 
+/// The member of every version. It is read first, because later versions may have other members.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// Version 1.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -84,10 +92,15 @@ impl Content {
         let unreadable = |reason: String| TokenError::Unreadable { path: path.to_owned(), reason };
         let failed = |reason| TokenError::Io { attempted: "read", path: path.to_owned(), reason };
         let Some(text) = existing(std::fs::read(path)).map_err(failed)? else { return Ok(Self::default()) };
-        let written: Written = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        if written.version != VERSION {
-            return Err(unreadable(format!("its version is {}, and {VERSION} is supported", written.version)));
-        }
+        let not_json = |error: serde_json::Error| unreadable(error.to_string());
+        let Versioned { version } = serde_json::from_slice(&text).map_err(not_json)?;
+        let written: Written = match version {
+            1 => serde_json::from_slice(&text).map_err(not_json)?,
+            found if found > VERSION => {
+                return Err(TokenError::Newer { path: path.to_owned(), found, known: VERSION });
+            }
+            found => return Err(unreadable(format!("no toolgate writes the version {found}"))),
+        };
         let tokens = written.tokens.into_iter().map(Row::read).collect::<Result<_, _>>().map_err(unreadable)?;
         Ok(Self { tokens })
     }
