@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::{
     Call, CallIndex, Json, Outcome, Receipt, Turn,
-    gate::Rule,
+    gate::{Rule, Verdict},
     journal::{Entry, JournalBounds},
     outcome::{Failure, FailureCode},
     step::Durable,
@@ -15,7 +15,7 @@ use futures::FutureExt;
 use crate::feed::{Feeds, LiveMonitor};
 use crate::idempotency;
 use crate::plan::{CallScope, denied};
-use crate::ports::{End, Run, RunJournal, Tools};
+use crate::ports::{End, Log, Run, RunJournal, Tools};
 use crate::recheck::Recheck;
 use crate::run_logs::RunWriter;
 use crate::shared::Shared;
@@ -28,8 +28,8 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(shared: &Shared, feeds: Arc<Feeds>) -> Self {
-        let recheck = Recheck { tools: shared.tools.clone(), policy: shared.policy.clone() };
+    pub(crate) fn new(shared: &Shared, log: Arc<dyn Log>, feeds: Arc<Feeds>) -> Self {
+        let recheck = Recheck { tools: shared.tools.clone(), policy: shared.policy.clone(), log };
         Self { tools: shared.tools.clone(), recheck, feeds }
     }
 
@@ -40,7 +40,7 @@ impl Runner {
         let journal = run.journal.as_ref().map(|(journal, _)| journal.clone());
         let end = async {
             if let Some(scope) = recheck_in {
-                match self.recheck.verdict(scope, &run.pinned, &run.tool, &run.arguments).await {
+                match self.verdict(scope, &run).await {
                     Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict).into()),
                     Ok(_) => {}
                     Err(outcome) => return End::unrun(outcome.into()),
@@ -55,6 +55,11 @@ impl Runner {
         });
         let journal = journal.map(|journal| journal.summary());
         End { receipt: end.receipt.map(|receipt| Receipt { journal, ..receipt }), ..end }
+    }
+
+    async fn verdict(&self, scope: &CallScope, run: &Run) -> Result<Verdict, Outcome> {
+        let known = self.recheck.recalled(&run.pinned, &run.tool).await?;
+        self.recheck.verdict(scope, &known, &run.arguments).await
     }
 
     /// The run of a call. `None`: the turn has no such call, or its tool was not found.

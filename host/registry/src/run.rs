@@ -72,6 +72,21 @@ impl Tools for Registry {
         Ok(())
     }
 
+    async fn call_refusal(&self, by: &Pinned, tool: &str) -> Result<Option<String>, Outcome> {
+        let component = match self.shared.component(&by.plugin, by.component) {
+            Some(component) => component,
+            None => recalled(&self.shared, by).await?,
+        };
+        if component.grants.calls.iter().any(|pattern| pattern.matches(tool)) {
+            return Ok(None);
+        }
+        let plugin = &by.plugin;
+        Ok(Some(format!(
+            "the plugin {plugin} may not call {tool:?}: `grants.calls` in its table of toolgate.toml does not grant the tool \
+             to this component"
+        )))
+    }
+
     async fn run(&self, run: Run) -> End {
         let durable = run.durable.clone();
         let end = run_guest(&self.shared, run).await;

@@ -36,6 +36,14 @@ pub trait Tools: Send + Sync {
         Ok(())
     }
 
+    /// Why a component may not call a tool: the operator does not grant it, or no longer does. `None`: it may.
+    ///
+    /// # Errors
+    /// As [`Tools::recall`].
+    async fn call_refusal(&self, _by: &Pinned, _tool: &str) -> Result<Option<String>, Outcome> {
+        Ok(None)
+    }
+
     /// How many plugins are being loaded that have no live component, so that their tools are not known yet.
     fn loading(&self) -> usize {
         0
