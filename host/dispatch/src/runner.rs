@@ -42,7 +42,7 @@ impl Runner {
         recheck_in: Option<&CallScope>,
         has_begun: bool,
     ) -> Result<Permit, Outcome> {
-        let admitted = async {
+        let allowed = async {
             if let Some(scope) = recheck_in {
                 let known = self.recheck.recalled(&run.pinned, &run.tool).await?;
                 let verdict = self.recheck.verdict(scope, &known, &run.arguments).await?;
@@ -52,7 +52,7 @@ impl Runner {
             }
             self.tools.permit(&run.pinned, has_begun).await
         };
-        unless_it_panics(&run.tool, admitted).await.flatten()
+        unless_it_panics(&run.tool, allowed).await.flatten()
     }
 
     /// Runs a guest.
