@@ -63,6 +63,8 @@ pub struct MortalStore {
     /// The number of pages of feeds and of logs that were read.
     pages: AtomicUsize,
     logs: AtomicUsize,
+    /// The number of entries of journals that were read.
+    entries: AtomicUsize,
     /// The gates of all reads of feeds and of logs, if they are held.
     reading: Gate,
     loading: Gate,
@@ -106,6 +108,7 @@ impl MortalStore {
             read: AtomicUsize::new(0),
             pages: AtomicUsize::new(0),
             logs: AtomicUsize::new(0),
+            entries: AtomicUsize::new(0),
             reading: Mutex::default(),
             loading: Mutex::default(),
         }
@@ -124,6 +127,11 @@ impl MortalStore {
     /// The number of commits of turns and of journals that came to the disk.
     pub fn commits(&self) -> usize {
         self.commits.load(Ordering::Relaxed)
+    }
+
+    /// The number of entries of journals that were read.
+    pub fn entries_read(&self) -> usize {
+        self.entries.load(Ordering::Relaxed)
     }
 
     /// Takes the commit that was on its way when it died.
@@ -416,7 +424,9 @@ impl Journals for MortalStore {
         from: u32,
         max: JournalBounds,
     ) -> Result<JournalPage, StoreFault> {
-        self.inner.journal_page(turn, call, from, max).await
+        let page = self.inner.journal_page(turn, call, from, max).await?;
+        self.entries.fetch_add(page.entries.len(), Ordering::Relaxed);
+        Ok(page)
     }
 }
 

@@ -29,6 +29,8 @@ const BROKEN: u8 = 3;
 const CRASHING: u8 = 4;
 /// The operator no longer allows timeout approvals.
 const WITHDRAWN: u8 = 5;
+/// The operator no longer grants calls of other tools.
+const UNGRANTED: u8 = 6;
 
 /// A set of such tools.
 pub struct WordTools {
@@ -72,6 +74,11 @@ impl WordTools {
         self.known.store(WITHDRAWN, Ordering::Relaxed);
     }
 
+    /// From now on the tools may not call each other, as after a restart with other grants.
+    pub fn withdraw_calls(&self) {
+        self.known.store(UNGRANTED, Ordering::Relaxed);
+    }
+
     /// The component is known again.
     pub fn restore(&self) {
         self.known.store(KNOWN, Ordering::Relaxed);
@@ -108,7 +115,7 @@ impl Tools for WordTools {
     fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<KnownTool>> {
         let live = self.find(name).ok()?;
         match self.known.load(Ordering::Relaxed) {
-            KNOWN | CRASHING => Some(live),
+            KNOWN | CRASHING | UNGRANTED => Some(live),
             WITHDRAWN => {
                 let KnownTool { tool, pinned, wait, rule, checks } = &*live;
                 let wait = Wait { on_expiry: OnExpiry::Error, ..wait.clone() };
@@ -131,6 +138,11 @@ impl Tools for WordTools {
         }
         self.restore();
         Ok(())
+    }
+
+    async fn call_refusal(&self, _by: &Pinned, _tool: &str) -> Result<Option<String>, Outcome> {
+        let is_withdrawn = self.known.load(Ordering::Relaxed) == UNGRANTED;
+        Ok(is_withdrawn.then(|| "`grants.calls` does not grant it".to_owned()))
     }
 
     async fn run(&self, run: Run) -> End {

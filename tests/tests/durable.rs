@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "durable/permits.rs"]
+mod permits;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 

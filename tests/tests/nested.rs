@@ -5,6 +5,8 @@
 
 #[path = "nested/limits.rs"]
 mod limits;
+#[path = "nested/ungranted.rs"]
+mod ungranted;
 
 use std::sync::{Arc, Mutex};
 
@@ -31,7 +33,7 @@ use toolgate_tests::world::{World, settle};
 type Calls = &'static [&'static str];
 
 /// A host whose durable tool `tool_0` calls other tools, and returns their results. `tool_1` is a server tool, `tool_2` is one that
-/// requires approval.
+/// requires approval, and `tool_3` is a client's that requires approval.
 struct NestingHost {
     world: World,
     store: Arc<MortalStore>,
@@ -42,6 +44,8 @@ struct NestingHost {
     asked: Arc<Mutex<Vec<Asked>>>,
     /// The runs that began: the tool, and the scope that the guest sees.
     runs: Arc<Mutex<Vec<(String, String)>>>,
+    /// The operator grants the calls of other tools.
+    grants: bool,
     running: Option<Dispatcher>,
 }
 
@@ -89,7 +93,7 @@ impl NestingHost {
         let store = Arc::new(MortalStore::new(world.store.clone()));
         let (settings, quotas, asked, runs) =
             (TurnSettings::default(), Quotas::default(), Arc::default(), Arc::default());
-        Self { world, store, settings, quotas, calls, asked, runs, running: None }
+        Self { world, store, settings, quotas, calls, asked, runs, grants: true, running: None }
     }
 
     fn started(calls: Calls) -> Self {
@@ -100,11 +104,14 @@ impl NestingHost {
 
     fn start(&mut self) {
         let (calls, runs) = (self.calls, self.runs.clone());
-        let words = ["server:durable=yes", "server", "server!"];
+        let words = ["server:durable=yes", "server", "server!", "client!"];
         let tools = WordTools::new(&words, move |job: Run| {
             runs.lock().unwrap().push((job.tool.to_string(), job.scope_json.to_string()));
             std::future::ready(run(&job, calls))
         });
+        if !self.grants {
+            tools.withdraw_calls();
+        }
         let parts = self.world.parts(Arc::new(tools));
         let store: Arc<dyn Store> = self.store.clone();
         let policy = Arc::new(Listening(self.asked.clone()));

@@ -87,7 +87,7 @@ impl Dispatcher {
             committer: committer.clone(),
             turns,
             tracker,
-            runner: Runner::new(&shared, feeds.clone()),
+            runner: Runner::new(&shared, store.clone(), feeds.clone()),
             feeds,
             timers,
             logs: logs.clone(),

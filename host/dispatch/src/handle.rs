@@ -23,7 +23,8 @@ pub use turns::Within;
 pub use waiting::TurnWait;
 
 use domain::{
-    ConversationId, Json, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, principal::Role, turn::Input,
+    ConversationId, Json, Outcome, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, call::Pinned,
+    nested::NestedCall, principal::Role, turn::Input,
 };
 use futures::TryFutureExt;
 use tokio::sync::watch;
@@ -177,6 +178,11 @@ impl Handle {
             pipeline.step(&entered, |_, _| Some(Input::Returned { turn, results: results.clone() })).await
         })
         .await
+    }
+
+    /// The outcome of all these calls by a component, if it may not make each of them.
+    pub(crate) async fn refused_calls(&self, by: &Pinned, calls: &[NestedCall]) -> Option<Outcome> {
+        self.inner.pipeline.runner.recheck.refused(by, calls).await
     }
 
     /// Cancels a nested turn that no call waits for.

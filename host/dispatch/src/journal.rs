@@ -1,5 +1,6 @@
 //! Who may append to the journal of a durable call: the run that the turn's last commit started. A run that waits, ends
-//! or is superseded cannot append any more, so nothing that it still does counts.
+//! or is superseded cannot append any more, so nothing that it still does counts. A run reads its journal once it has the
+//! permit of its plugin, so calls that wait for one keep no journal in memory.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,11 +8,12 @@ use async_trait::async_trait;
 use domain::{
     Call, CallIndex, Digest, PrincipalId, TurnId,
     call::CallState,
-    journal::{Entry, JournalSummary, ValueChange},
+    journal::{Entry, JournalBounds, JournalSummary, ValueChange},
+    step::Durable,
 };
 
 use crate::committer::{Committer, Contributor, TurnChange};
-use crate::ports::{AppendError, Commit, JournalRow, RowChange, RunJournal};
+use crate::ports::{AppendError, Commit, JournalRow, Journals, RowChange, Run, RunJournal, StoreFault};
 
 /// Contributes the run that may append.
 pub(crate) struct JournalRuns;
@@ -44,6 +46,26 @@ pub(crate) struct JournalWriter {
     pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,
     /// The journal with the entries that this run appended.
     pub(crate) summary: Mutex<JournalSummary>,
+}
+
+/// The journal of a run that is about to begin. It is not read yet.
+pub(crate) struct UnreadJournal {
+    pub(crate) journals: Arc<dyn Journals>,
+    pub(crate) writer: JournalWriter,
+    pub(crate) bounds: JournalBounds,
+    /// The number of its entries.
+    pub(crate) length: u32,
+}
+
+impl UnreadJournal {
+    /// Reads it for its run, which then can append to it.
+    pub(crate) async fn read_for(self, run: Run) -> Result<Run, StoreFault> {
+        let Self { journals, writer, bounds, .. } = self;
+        let entries = journals.journal(writer.turn, writer.call).await?;
+        *writer.summary.lock().unwrap_or_else(PoisonError::into_inner) = JournalSummary::of(&entries);
+        let durable = run.durable.map(|durable| Durable { journal: entries.into(), ..durable });
+        Ok(Run { durable, journal: Some((Arc::new(writer), bounds)), ..run })
+    }
 }
 
 impl JournalWriter {

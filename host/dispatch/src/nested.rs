@@ -5,6 +5,7 @@
 
 use domain::{
     Outcome, Principal, Span, Turn, TurnId,
+    call::Pinned,
     nested::{self, NestedTurn, Parent},
     outcome::{Failure, FailureCode},
     principal::Role,
@@ -115,9 +116,9 @@ enum Next {
 
 async fn step(handle: &Handle, nesting: Nesting) -> Result<Next, Error> {
     let parent = handle.turn_for_host(nesting.parent).await?;
-    let waits = parent.as_ref().and_then(|turn| waiting(turn, nesting.child).map(|(nested, of)| (turn, nested, of)));
-    match (waits, handle.turn_for_host(nesting.child).await?) {
-        (Some((turn, nested, parent)), None) => submit(handle, turn, nested, parent).await,
+    let wait = parent.as_ref().and_then(|turn| Waiting::of(turn, nesting.child));
+    match (wait, handle.turn_for_host(nesting.child).await?) {
+        (Some(wait), None) => submit(handle, wait).await,
         (Some(_), Some(child)) => {
             if let Some(results) = child.nested_results() {
                 handle.return_nested(nesting.parent, nesting.child, results).await?;
@@ -132,24 +133,38 @@ async fn step(handle: &Handle, nesting: Nesting) -> Result<Next, Error> {
     }
 }
 
-/// The wait for a nested turn, and the call that waits.
-fn waiting(turn: &Turn, child: TurnId) -> Option<(&NestedTurn, Box<Parent>)> {
-    let (_, call, nested) = turn
-        .pending()
-        .find_map(|(index, call, open)| Some((index, call, open.nested().filter(|it| it.turn == child)?)))?;
-    let parent = Parent {
-        conversation: turn.conversation.clone(),
-        turn: turn.id,
-        call: call.id.clone(),
-        plugin: call.pinned.as_ref()?.plugin.clone(),
-        tool: call.tool.clone(),
-        depth: turn.depth().saturating_add(1),
-    };
-    Some((nested, Box::new(parent)))
+/// The wait for a nested turn.
+struct Waiting<'a> {
+    turn: &'a Turn,
+    nested: &'a NestedTurn,
+    /// The call that waits, and the tool that it is pinned to.
+    parent: Box<Parent>,
+    pinned: &'a Pinned,
 }
 
-/// Submits a nested turn in the name of its parent's caller. It is refused if the parent ended meanwhile.
-async fn submit(handle: &Handle, turn: &Turn, nested: &NestedTurn, parent: Box<Parent>) -> Result<Next, Error> {
+impl<'a> Waiting<'a> {
+    fn of(turn: &'a Turn, child: TurnId) -> Option<Self> {
+        let (call, nested) =
+            turn.pending().find_map(|(_, call, open)| Some((call, open.nested().filter(|it| it.turn == child)?)))?;
+        let pinned = call.pinned.as_deref()?;
+        let parent = Parent {
+            conversation: turn.conversation.clone(),
+            turn: turn.id,
+            call: call.id.clone(),
+            plugin: pinned.plugin.clone(),
+            tool: call.tool.clone(),
+            depth: turn.depth().saturating_add(1),
+        };
+        Some(Self { turn, nested, parent: Box::new(parent), pinned })
+    }
+}
+
+/// Submits a nested turn in the name of its parent's caller. It is refused if the parent ended meanwhile, or if the plugin may
+/// no longer call these tools.
+async fn submit(handle: &Handle, Waiting { turn, nested, parent, pinned }: Waiting<'_>) -> Result<Next, Error> {
+    if let Some(outcome) = handle.refused_calls(pinned, &nested.calls).await {
+        return refuse(handle, turn, nested, &outcome).await;
+    }
     let calls = nested.ids().zip(nested.calls.iter()).map(|(id, call)| CallRequest {
         id,
         tool: call.tool.clone(),
@@ -166,14 +181,19 @@ async fn submit(handle: &Handle, turn: &Turn, nested: &NestedTurn, parent: Box<P
     };
     let new = NewNested { turn: nested.turn, parent };
     match handle.submit_nested(&caller(turn), request, &new).await {
-        Ok(()) => {}
-        Err(error) if is_temporary(&error) => return Err(error),
+        Ok(()) => Ok(Next::Again),
+        Err(error) if is_temporary(&error) => Err(error),
         Err(error) => {
             let outcome = Outcome::Failed(Failure::new(code(&error), error.to_string()));
-            let results = nested::refused(nested.calls.len(), &outcome);
-            handle.return_nested(turn.id, nested.turn, results).await?;
+            refuse(handle, turn, nested, &outcome).await
         }
     }
+}
+
+/// Continues the call with the same outcome for each call of a nested turn that is not submitted.
+async fn refuse(handle: &Handle, turn: &Turn, nested: &NestedTurn, outcome: &Outcome) -> Result<Next, Error> {
+    let results = nested::refused(nested.calls.len(), outcome);
+    handle.return_nested(turn.id, nested.turn, results).await?;
     Ok(Next::Again)
 }
 

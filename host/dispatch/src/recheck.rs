@@ -1,5 +1,6 @@
-//! Rechecks: asking the policy again about a call that has waited. Its component may have been forgotten meanwhile.
-//! Calls that are about to run, work for clients, timeout approvals and steps are checked here.
+//! Rechecks: asking the policy again about a call that has waited. Its component may have been forgotten meanwhile, and the
+//! grant of a tool that makes it withdrawn. Calls that are about to run, work for clients, timeout approvals and steps are
+//! checked here.
 
 use std::sync::Arc;
 
@@ -7,16 +8,20 @@ use domain::{
     Json, Outcome,
     call::Pinned,
     gate::{Rule, Verdict},
+    nested::{NestedCall, Parent},
+    outcome::{Failure, FailureCode},
     step::{RunEnd, StepKind, StepRequest},
 };
 
 use crate::plan::CallScope;
-use crate::ports::{KnownTool, Policy, Question, Run, Tools};
+use crate::ports::{KnownTool, Log, Policy, Question, Run, Tools};
+use crate::turns::Slot;
 
 #[derive(Clone)]
 pub(crate) struct Recheck {
     pub(crate) tools: Arc<dyn Tools>,
     pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) log: Arc<dyn Log>,
 }
 
 impl Recheck {
@@ -32,19 +37,47 @@ impl Recheck {
         self.tools.pinned(&pinned.plugin, pinned.component, tool).ok_or(Outcome::Invalidated)
     }
 
-    /// The current verdict of the policy on a call.
+    /// The current verdict on a call: that of the policy, unless a tool makes the call and may no longer make it.
     ///
     /// # Errors
-    /// As [`Recheck::recalled`].
+    /// The outcome of a call whose tool, or the tool that makes it, cannot be recalled.
     pub(crate) async fn verdict(
         &self,
         scope: &CallScope,
-        pinned: &Pinned,
-        tool: &str,
+        known: &Arc<KnownTool>,
         arguments: &Json,
     ) -> Result<Verdict, Outcome> {
-        let known = self.recalled(pinned, tool).await?;
-        Ok(self.policy.decide(scope.question(&known, arguments)).await)
+        if let Some(parent) = &scope.parent {
+            let by = self.calling(parent).await?;
+            if let Some(reason) = self.tools.call_refusal(&by, known.tool.name.as_str()).await? {
+                return Ok(Verdict { rule: Rule::Deny, reason: Some(reason.into()), ..Verdict::default() });
+            }
+        }
+        Ok(self.policy.decide(scope.question(known, arguments)).await)
+    }
+
+    /// The outcome of all these calls by a component, if it may not make each of them.
+    pub(crate) async fn refused(&self, by: &Pinned, calls: &[NestedCall]) -> Option<Outcome> {
+        for NestedCall { tool, .. } in calls {
+            match self.tools.call_refusal(by, tool).await {
+                Ok(None) => {}
+                Ok(Some(reason)) => return Some(Outcome::Denied(Some(reason))),
+                Err(outcome) => return Some(outcome),
+            }
+        }
+        None
+    }
+
+    /// The tool that makes a call, as its own call is pinned to it.
+    async fn calling(&self, parent: &Parent) -> Result<Arc<Pinned>, Outcome> {
+        let mut slot = Slot::default();
+        slot.load(parent.turn, self.log.as_ref()).await.map_err(|fault| {
+            tracing::error!(turn = %parent.turn, %fault, "the call that makes a nested call could not be loaded");
+            let message = "the host could not read the call that makes this call";
+            Outcome::Failed(Failure::new(FailureCode::HostFault, message))
+        })?;
+        let call = slot.turn.and_then(|(turn, _)| turn.calls.into_iter().find(|call| call.id == parent.call));
+        call.and_then(|call| call.pinned).ok_or(Outcome::Invalidated)
     }
 }
 

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use domain::{
     Call, CallIndex, Json, Outcome, Receipt, Turn,
     gate::Rule,
-    journal::{Entry, JournalBounds},
     outcome::{Failure, FailureCode},
-    step::Durable,
+    step::{Durable, RunEnd},
 };
 use futures::FutureExt;
 
 use crate::feed::{Feeds, LiveMonitor};
 use crate::idempotency;
 use crate::plan::{CallScope, denied};
-use crate::ports::{End, Run, RunJournal, Tools};
+use crate::ports::{End, Log, Permit, Run, Tools};
 use crate::recheck::Recheck;
 use crate::run_logs::RunWriter;
 use crate::shared::Shared;
@@ -28,56 +27,57 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(shared: &Shared, feeds: Arc<Feeds>) -> Self {
-        let recheck = Recheck { tools: shared.tools.clone(), policy: shared.policy.clone() };
+    pub(crate) fn new(shared: &Shared, log: Arc<dyn Log>, feeds: Arc<Feeds>) -> Self {
+        let recheck = Recheck { tools: shared.tools.clone(), policy: shared.policy.clone(), log };
         Self { tools: shared.tools.clone(), recheck, feeds }
     }
 
-    /// Runs a guest. With `recheck_in` the policy is asked again first, and a call that it denies does not run. A panic
-    /// is a failure of the host, and an outcome like any other.
-    pub(crate) async fn run(&self, run: Run, recheck_in: Option<&CallScope>) -> End {
-        let (tool, durable) = (run.tool.clone(), run.durable.clone());
-        let journal = run.journal.as_ref().map(|(journal, _)| journal.clone());
-        let end = async {
+    /// Takes a permit for a run. With `recheck_in` the policy is asked again first, and a call that it denies does not run.
+    ///
+    /// # Errors
+    /// The outcome of a call whose run does not begin.
+    pub(crate) async fn admit(
+        &self,
+        run: &Run,
+        recheck_in: Option<&CallScope>,
+        has_begun: bool,
+    ) -> Result<Permit, Outcome> {
+        let allowed = async {
             if let Some(scope) = recheck_in {
-                match self.recheck.verdict(scope, &run.pinned, &run.tool, &run.arguments).await {
-                    Ok(verdict) if verdict.rule == Rule::Deny => return End::unrun(denied(&verdict).into()),
-                    Ok(_) => {}
-                    Err(outcome) => return End::unrun(outcome.into()),
+                let known = self.recheck.recalled(&run.pinned, &run.tool).await?;
+                let verdict = self.recheck.verdict(scope, &known, &run.arguments).await?;
+                if verdict.rule == Rule::Deny {
+                    return Err(denied(&verdict));
                 }
             }
-            self.tools.run(run).await
+            self.tools.permit(&run.pinned, has_begun).await
         };
-        let end = AssertUnwindSafe(end).catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!(%tool, "the host panicked while it ran a guest");
-            let message = "the host failed while it ran this call";
-            End::unrun(Durable::unrun(durable.as_ref(), Outcome::Failed(Failure::new(FailureCode::HostFault, message))))
-        });
+        unless_it_panics(&run.tool, allowed).await.flatten()
+    }
+
+    /// Runs a guest.
+    pub(crate) async fn run(&self, run: Run, permit: Permit) -> End {
+        let (tool, has_begun) = (run.tool.clone(), run.durable.as_ref().is_some_and(Durable::has_begun));
+        let journal = run.journal.as_ref().map(|(journal, _)| journal.clone());
+        let ran = unless_it_panics(&tool, self.tools.run(run)).await;
+        drop(permit);
+        let end = ran.unwrap_or_else(|outcome| End::unrun(RunEnd::unrun(has_begun, outcome)));
         let journal = journal.map(|journal| journal.summary());
         End { receipt: end.receipt.map(|receipt| Receipt { journal, ..receipt }), ..end }
     }
 
-    /// The run of a call. `None`: the turn has no such call, or its tool was not found.
-    pub(crate) fn run_of(
-        &self,
-        turn: &Turn,
-        index: CallIndex,
-        log: RunWriter,
-        stop: &Arc<StopSignal>,
-        journal: Option<Journal>,
-    ) -> Option<Run> {
+    /// The run of a call, without its journal. `None`: the turn has no such call, or its tool was not found.
+    pub(crate) fn run_of(&self, turn: &Turn, index: CallIndex, log: RunWriter, stop: &Arc<StopSignal>) -> Option<Run> {
         let call = turn.calls.get(index.get())?;
         let pinned = call.pinned.clone()?;
-        let (entries, journal) =
-            journal.map_or_else(Default::default, |journal| (journal.entries, Some(journal.writes)));
         Some(Run {
             tool: call.tool.clone(),
             call: call.id.clone(),
             arguments: call.arguments.clone(),
             idempotency_key: idempotency::key(turn, call),
             attempt: call.attempts,
-            durable: durable(call, entries).filter(|_| pinned.durable),
-            journal,
+            durable: durable(call).filter(|_| pinned.durable),
+            journal: None,
             scope_json: scope_json(turn, index),
             monitor: Arc::new(LiveMonitor {
                 feeds: self.feeds.clone(),
@@ -95,18 +95,21 @@ impl Runner {
     }
 }
 
-/// The journal of a durable call: what earlier runs recorded, and where this one records.
-pub(crate) struct Journal {
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) writes: (Arc<dyn RunJournal>, JournalBounds),
+/// The result of a step of a run. A panic is a failure of the host, and an outcome like any other.
+async fn unless_it_panics<T>(tool: &str, step: impl Future<Output = T>) -> Result<T, Outcome> {
+    AssertUnwindSafe(step).catch_unwind().await.map_err(|_| {
+        tracing::error!(%tool, "the host panicked while it ran a guest");
+        let message = "the host failed while it ran this call";
+        Outcome::Failed(Failure::new(FailureCode::HostFault, message))
+    })
 }
 
 /// The part of a durable call that a run repeats.
-fn durable(call: &Call, journal: Vec<Entry>) -> Option<Durable> {
+fn durable(call: &Call) -> Option<Durable> {
     Some(Durable {
         started_at: call.started_at?,
         steps: call.steps().collect(),
-        journal: journal.into(),
+        journal: [].into(),
         decided: call.decided_requests().collect(),
     })
 }

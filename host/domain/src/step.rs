@@ -45,17 +45,6 @@ impl Durable {
         let steps = self.steps.iter().map(|step| step.end.size());
         self.journal.iter().map(Entry::size).chain(steps).sum()
     }
-
-    /// The end of a run that the host could not carry out, with this outcome for a call that had not begun. It says nothing
-    /// about a call that had come further.
-    #[must_use]
-    pub fn unrun(this: Option<&Self>, outcome: Outcome) -> RunEnd {
-        match outcome {
-            outcome if !this.is_some_and(Self::has_begun) => RunEnd::Outcome(outcome),
-            Outcome::Failed(failure) => RunEnd::Repeating(failure),
-            _ => RunEnd::Outcome(Outcome::InDoubt),
-        }
-    }
 }
 
 /// How a run of a guest ended.
@@ -72,6 +61,17 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
+    /// The end of a run that the host could not carry out, with this outcome for a call that had not begun. It says nothing
+    /// about a call that had come further.
+    #[must_use]
+    pub fn unrun(has_begun: bool, outcome: Outcome) -> Self {
+        match outcome {
+            outcome if !has_begun => Self::Outcome(outcome),
+            Outcome::Failed(failure) => Self::Repeating(failure),
+            _ => Self::Outcome(Outcome::InDoubt),
+        }
+    }
+
     /// The outcome of a call that nothing continues: one that waits fails, and one that came further before is in doubt.
     #[must_use]
     pub fn last(self) -> Outcome {

@@ -22,22 +22,23 @@ const PYTHON_KEYWORDS: &str = "\
 
 /// From `sys.stdlib_module_names`. Python would import a folder of this name instead.
 const PYTHON_MODULES: &str = "\
-    abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect \
-    builtins bz2 calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall \
-    concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm \
-    decimal difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl filecmp \
-    fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip \
-    hashlib heapq hmac html http idlelib imaplib imghdr imp importlib inspect io ipaddress itertools json \
-    keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder \
-    msilib msvcrt multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os \
-    ossaudiodev pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath pprint \
-    profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib \
-    resource rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd smtplib \
-    sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string \
-    stringprep struct subprocess sunau symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios \
-    textwrap this threading time timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle \
-    turtledemo types typing unicodedata unittest urllib uu uuid venv warnings wave weakref webbrowser winreg \
-    winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+    abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 \
+    bdb binascii bisect builtins bz2 calendar cgi cgitb chunk cmath cmd code codecs codeop collections \
+    colorsys compileall compression concurrent configparser contextlib contextvars copy copyreg crypt csv \
+    ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip \
+    enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools gc genericpath getopt \
+    getpass gettext glob graphlib grp gzip hashlib heapq hmac html http idlelib imaplib imghdr imp importlib \
+    inspect io ipaddress itertools json keyword lib2to3 linecache locale logging lzma mailbox mailcap \
+    marshal math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc nis nntplib nt ntpath \
+    nturl2path numbers opcode operator optparse os ossaudiodev pathlib pdb pickle pickletools pipes pkgutil \
+    platform plistlib poplib posix posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc \
+    pydoc_data pyexpat queue quopri random re readline reprlib resource rlcompleter runpy sched secrets \
+    select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 \
+    sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau \
+    symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap this threading time \
+    timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing \
+    unicodedata unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib \
+    xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
 
 const JS_KEYWORDS: &str = "\
     await break case catch class const continue debugger default delete do else enum export extends false \
@@ -57,10 +58,13 @@ const GO_KEYWORDS: &str = "\
 
 /// Packages of the standard library, whose import paths would clash with the module's.
 const GO_PACKAGES: &str = "\
-    archive arena bufio builtin bytes cmd cmp compress container context crypto database debug embed encoding \
+    archive arena bufio builtin bytes cmp compress container context crypto database debug embed encoding \
     errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin \
     reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique \
-    unsafe vendor weak";
+    unsafe uuid vendor weak";
+
+/// Words that the commands of Go read as patterns of packages.
+const GO_PATTERNS: &str = "all cmd std tool work";
 
 const C_KEYWORDS: &str = "\
     alignas alignof auto bool break case char const constexpr continue default do double else enum extern false \
@@ -81,7 +85,11 @@ fn taken(language: Language) -> &'static [Taken] {
         Language::JavaScript | Language::TypeScript => {
             &[("a keyword of JavaScript", JS_KEYWORDS), ("a module of Node.js", NODE_MODULES)]
         }
-        Language::Go => &[("a keyword of Go", GO_KEYWORDS), ("a package of Go's standard library", GO_PACKAGES)],
+        Language::Go => &[
+            ("a keyword of Go", GO_KEYWORDS),
+            ("a package of Go's standard library", GO_PACKAGES),
+            ("a word that Go reads as a pattern of packages", GO_PATTERNS),
+        ],
         Language::C => &[("a keyword of C", C_KEYWORDS)],
     }
 }
@@ -136,7 +144,10 @@ mod tests {
             (Language::JavaScript, "fs", "a module of Node.js"),
             (Language::TypeScript, "function", "a keyword of JavaScript"),
             (Language::Go, "fmt", "a package of Go's standard library"),
+            (Language::Go, "uuid", "a package of Go's standard library"),
             (Language::Go, "chan", "a keyword of Go"),
+            (Language::Go, "work", "a word that Go reads as a pattern of packages"),
+            (Language::Go, "all", "a word that Go reads as a pattern of packages"),
             (Language::C, "while", "a keyword of C"),
             (Language::C, "test", "a name that toolgate or a tool of the languages uses itself"),
         ] {
@@ -148,5 +159,6 @@ mod tests {
         check(Language::Go, "serde").unwrap();
         check(Language::Rust, "fmt").unwrap();
         check(Language::C, "json").unwrap();
+        check(Language::Rust, "work").unwrap();
     }
 }

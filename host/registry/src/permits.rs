@@ -1,6 +1,7 @@
 //! Permits for the running calls of one plugin, and the queue for them. Both are bounded, so that a plugin that
 //! everybody calls uses no more of the host than its operator allows.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -8,11 +9,11 @@ use domain::{
     Limits, PluginName, Span,
     outcome::{Failure, FailureCode},
 };
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The permits of one plugin.
 pub(crate) struct Permits {
-    free: Semaphore,
+    free: Arc<Semaphore>,
     waiting: AtomicUsize,
     /// For checks of large results.
     pub(crate) checking: Semaphore,
@@ -30,14 +31,15 @@ impl Drop for Waiting<'_> {
 impl Permits {
     /// Creates as many permits as the limits allow, and at least one.
     pub(crate) fn new(limits: &Limits) -> Self {
-        let free = Semaphore::new(limits.concurrency.clamp(1, Semaphore::MAX_PERMITS));
+        let permits = limits.concurrency.clamp(1, Semaphore::MAX_PERMITS);
+        let free = Arc::new(Semaphore::new(permits));
         Self { free, waiting: AtomicUsize::new(0), checking: Semaphore::new(1) }
     }
 
     /// Takes a permit for a call that has begun. A full queue must not end it, so it waits as long as it takes.
-    pub(crate) async fn take_in_any_time(&self) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn take_in_any_time(&self) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
-        self.free.acquire().await.ok()
+        self.free.clone().acquire_owned().await.ok()
     }
 
     /// Takes a permit. If none is free, waits for one in the order of arrival, for at most this long and among at most
@@ -50,8 +52,8 @@ impl Permits {
         plugin: &PluginName,
         limits: &Limits,
         max_wait: Span,
-    ) -> Result<SemaphorePermit<'_>, Failure> {
-        if let Ok(permit) = self.free.try_acquire() {
+    ) -> Result<OwnedSemaphorePermit, Failure> {
+        if let Ok(permit) = self.free.clone().try_acquire_owned() {
             return Ok(permit);
         }
         let (max, queue, millis) = (limits.concurrency, limits.queue, max_wait.millis());
@@ -64,7 +66,7 @@ impl Permits {
                  was carried out, try again later"
             )));
         }
-        let waited = tokio::time::timeout(Duration::from_millis(millis), self.free.acquire()).await;
+        let waited = tokio::time::timeout(Duration::from_millis(millis), self.free.clone().acquire_owned()).await;
         waited.ok().and_then(Result::ok).ok_or_else(|| {
             busy(format!(
                 "the plugin {plugin} already runs {max} calls (`concurrency`), and none of them ended within {millis} ms \

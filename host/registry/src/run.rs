@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capabilities::journal::{JournalWriter, Recording};
-use dispatch::ports::{End, KnownTool, Progress, Run, RunJournal, RunMonitor, Tools};
+use dispatch::ports::{End, KnownTool, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
 use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
     call::Level,
@@ -72,26 +72,38 @@ impl Tools for Registry {
         Ok(())
     }
 
+    async fn call_refusal(&self, by: &Pinned, tool: &str) -> Result<Option<String>, Outcome> {
+        let component = found(&self.shared, by).await?;
+        if component.grants.calls.iter().any(|pattern| pattern.matches(tool)) {
+            return Ok(None);
+        }
+        let plugin = &by.plugin;
+        Ok(Some(format!(
+            "the plugin {plugin} may not call {tool:?}: `grants.calls` in its table of toolgate.toml does not grant the tool \
+             to this component"
+        )))
+    }
+
+    async fn permit(&self, pinned: &Pinned, has_begun: bool) -> Result<Permit, Outcome> {
+        let component = found(&self.shared, pinned).await?;
+        if has_begun {
+            return Ok(Box::new(component.permits.take_in_any_time().await));
+        }
+        let (plugin, limits, queue) = (&component.plugin, &component.limits, self.shared.settings.queue);
+        let permit = component.permits.take(plugin, limits, queue).await.map_err(Outcome::Failed)?;
+        Ok(Box::new(permit))
+    }
+
     async fn run(&self, run: Run) -> End {
-        let durable = run.durable.clone();
+        let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun);
         let end = run_guest(&self.shared, run).await;
-        end.unwrap_or_else(|outcome| End::unrun(Durable::unrun(durable.as_ref(), outcome)))
+        end.unwrap_or_else(|outcome| End::unrun(RunEnd::unrun(has_begun, outcome)))
     }
 }
 
 /// Runs a guest. The error is the outcome of a call whose guest did not run.
 async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
-    let component = match shared.component(&run.pinned.plugin, run.pinned.component) {
-        Some(component) => component,
-        None => recalled(shared, &run.pinned).await?,
-    };
-    let (plugin, limits) = (&component.plugin, &component.limits);
-    let _permit = if run.durable.as_ref().is_some_and(Durable::has_begun) {
-        component.permits.take_in_any_time().await
-    } else {
-        let permit = component.permits.take(plugin, limits, shared.settings.queue).await;
-        Some(permit.map_err(Outcome::Failed)?)
-    };
+    let component = found(shared, &run.pinned).await?;
     let loaded = loaded(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let job = Job {
@@ -141,6 +153,14 @@ fn receipt(spent: RunUsage) -> Receipt {
         bytes_out: spent.bytes_out,
         // The loop knows it.
         journal: None,
+    }
+}
+
+/// The component of a call.
+async fn found(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
+    match shared.component(&pinned.plugin, pinned.component) {
+        Some(component) => Ok(component),
+        None => recalled(shared, pinned).await,
     }
 }
 

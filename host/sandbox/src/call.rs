@@ -47,7 +47,8 @@ const MAX_FAILURE: usize = 16 << 10;
 /// Runs a job to its end.
 pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
     let refused = |failure| {
-        let ended = Durable::unrun(job.durable.as_ref(), Outcome::Failed(failure));
+        let has_begun = job.durable.as_ref().is_some_and(Durable::has_begun);
+        let ended = RunEnd::unrun(has_begun, Outcome::Failed(failure));
         GuestEnd { ended, spent: None, wrote: false }
     };
     let (size, max) = (job.arguments.size(), limits.arguments);

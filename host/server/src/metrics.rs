@@ -14,7 +14,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// The counters and their meanings.
-const COUNTERS: [(&str, &str); 7] = [
+const COUNTERS: [(&str, &str); 8] = [
     ("toolgate_http_requests_total", "Requests answered, by method, route and status."),
     ("toolgate_turns_submitted_total", "Turns submitted, by kind: new, replayed or ephemeral."),
     ("toolgate_answers_total", "Accepted answers to suspensions: new or replayed."),
@@ -24,6 +24,7 @@ const COUNTERS: [(&str, &str); 7] = [
         "toolgate_store_failures_total",
         "How often the disk refused a change, so that the store took no more changes for a time or until a restart.",
     ),
+    ("toolgate_store_syncs_total", "Syncs of the files of the store. Commits at the same time share one."),
     ("toolgate_store_reads_timed_out_total", "Reads that failed because the disk did not answer in time."),
 ];
 const GAUGES: [(&str, &str); 13] = [
@@ -90,11 +91,12 @@ impl Meters {
         let set = |name, count: usize| self.gauge(name).set(count as f64);
         set("toolgate_turns_in_memory", handle.turns_in_memory());
         set("toolgate_live_tools", handle.tools().len());
-        let StoreHealth { failure, failures, damaged_records, timed_out_reads } = handle.store_health();
+        let StoreHealth { failure, failures, damaged_records, timed_out_reads, syncs } = handle.store_health();
         set("toolgate_store_failed", usize::from(failure.is_some()));
         set("toolgate_damaged_records", damaged_records);
         self.counter("toolgate_store_reads_timed_out_total", Vec::new()).absolute(timed_out_reads);
         self.counter("toolgate_store_failures_total", Vec::new()).absolute(failures);
+        self.counter("toolgate_store_syncs_total", Vec::new()).absolute(syncs);
         set("toolgate_disk_low", usize::from(handle.is_disk_low()));
         if let Some(free) = handle.free_disk() {
             set("toolgate_disk_free_bytes", usize::try_from(free).unwrap_or(usize::MAX));

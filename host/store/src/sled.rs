@@ -63,7 +63,6 @@ pub use self::verify::VerifyError;
 
 use self::cleaning::{CLEANING, Cleaning};
 use self::committer::{Committer, Work};
-use self::database_file::DatabaseFile;
 use self::disk::SledDisk;
 use self::durable::Durable;
 use self::folder::{FORMAT, Folder};
@@ -156,7 +155,7 @@ impl SledStore {
             migrate::from(format, &reader, &file).map_err(failed)?;
         }
         let watch = Arc::<Watch>::default();
-        let second = DatabaseFile::open(path).map_err(|source| OpenError::io(path, source))?;
+        let second = file.again(path).map_err(|source| OpenError::io(path, source))?;
         let values = KeyValueTree::new(Tree::new(values), second, durable, settings, watch.clone(), folder_lock);
         let cleaning = attempt(|| db.open_tree(CLEANING)).map_err(|cause| OpenError::of(path, &cause))?;
         let (path_of_disk, settings) = (path.to_owned(), *settings);
@@ -285,6 +284,7 @@ impl Health for SledStore {
             failures: self.failures.load(Ordering::Relaxed),
             damaged_records: self.reader.set_aside.count() + trees.into_iter().filter(|tree| tree.is_damaged()).count(),
             timed_out_reads: self.reads.timed_out(),
+            syncs: self.reader.blobs.syncs(),
         }
     }
 }

@@ -68,7 +68,7 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
     };
     if release.deploy {
         let calls = ToolCalls::new().call("roll_out_deploy", json!(plan));
-        let failed = call.call_tools(calls)?.into_iter().find_map(Result::err);
+        let failed = call.call_tools(calls)?.into_iter().find_map(|end| end.result.err());
         if let Some(error) = failed {
             return Ok(json!({"state": "not deployed", "reason": error.message, "plan": plan}));
         }

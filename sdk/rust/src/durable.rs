@@ -142,12 +142,35 @@ impl std::fmt::Display for NotCarriedOut {
 
 impl std::error::Error for NotCarriedOut {}
 
-/// A result as the interface defines it.
+/// The end of a call of another tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    /// The result, or why there is none.
+    pub result: Result<Value, NotCarriedOut>,
+    /// Whether the host controls the result. It does not control that of a client, a provider or an external system.
+    pub trusted: bool,
+}
+
+/// A trusted end.
+impl From<Result<Value, NotCarriedOut>> for Returned {
+    fn from(result: Result<Value, NotCarriedOut>) -> Self {
+        Self { result, trusted: true }
+    }
+}
+
+/// An end as the interface defines it.
 #[derive(Deserialize)]
-struct ToolResult {
+struct ToolEnd {
     #[serde(default)]
     result: Value,
     error: Option<NotCarriedOut>,
+    trusted: Option<bool>,
+}
+
+impl From<ToolEnd> for Returned {
+    fn from(ToolEnd { result, error, trusted }: ToolEnd) -> Self {
+        Self { result: error.map_or(Ok(result), Err), trusted: trusted.unwrap_or(true) }
+    }
 }
 
 impl Question {
@@ -236,15 +259,15 @@ impl Call<'_> {
         read(self.wait(Wait::External(Value::Object(external.with("schema", schema_of::<Received>()).members)))?)
     }
 
-    /// Calls other tools, and returns their results in the order of the calls, when all of them have ended. The calls are a
+    /// Calls other tools, and returns their ends in the order of the calls, when all of them have ended. The calls are a
     /// turn of their own, with the gates, policies and people of any turn: each may take days, or be denied. The plugin's
-    /// manifest requests the tools under `calls`, and the operator grants them. The result of a tool can be untrusted.
+    /// manifest requests the tools under `calls`, and the operator grants them.
     ///
     /// # Errors
     /// [`WaitError`]; no tool was called. A call without a result is no error here.
-    pub fn call_tools(&self, calls: ToolCalls) -> Result<Vec<Result<Value, NotCarriedOut>>, WaitError> {
-        let results: Vec<ToolResult> = read(self.wait(Wait::Calls(json!({"calls": calls.calls})))?)?;
-        Ok(results.into_iter().map(|each| each.error.map_or(Ok(each.result), Err)).collect())
+    pub fn call_tools(&self, calls: ToolCalls) -> Result<Vec<Returned>, WaitError> {
+        let ends: Vec<ToolEnd> = read(self.wait(Wait::Calls(json!({"calls": calls.calls})))?)?;
+        Ok(ends.into_iter().map(Returned::from).collect())
     }
 
     /// Waits for this time, in whole milliseconds. The function `std::thread::sleep` does the same in a durable tool.

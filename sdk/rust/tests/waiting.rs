@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolgate_sdk::Tools;
-use toolgate_sdk::durable::{NotCarriedOut, Wait};
+use toolgate_sdk::durable::{NotCarriedOut, Returned, Wait};
 use toolgate_sdk::prelude::*;
 use toolgate_sdk::testing::{Attempt, Run};
 
@@ -124,8 +124,8 @@ fn tool_that_is_not_durable_cannot_wait() {
 
 fn post(_: NoArguments, call: &Call) -> Result<Value, Failure> {
     let calls = ToolCalls::new().call("ledger_post", json!({"amount": 5})).call("ledger_read", json!({}));
-    let results = call.call_tools(calls)?;
-    Ok(json!(results.into_iter().map(|each| each.map_err(|error| error.code)).collect::<Vec<_>>()))
+    let ends = call.call_tools(calls)?.into_iter();
+    Ok(json!(ends.map(|end| (end.result.map_err(|error| error.code), end.trusted)).collect::<Vec<_>>()))
 }
 
 #[test]
@@ -134,11 +134,16 @@ fn results_of_other_tools_are_scripted() {
     let denied = NotCarriedOut { code: "denied".into(), message: "no".into() };
     let attempt = Attempt::at("post", json!({}));
     let ran = attempt.clone().returned(vec![Ok(json!(7)), Err(denied)]).run(&tools());
-    assert_eq!(ran.result, Ok(json!([{"Ok": 7}, {"Err": "denied"}])));
+    assert_eq!(ran.result, Ok(json!([[{"Ok": 7}, true], [{"Err": "denied"}, true]])));
     let request = json!({"calls": [
         {"tool": "ledger_post", "arguments": {"amount": 5}},
         {"tool": "ledger_read", "arguments": {}},
     ]});
     assert_eq!(ran.waits, [Wait::Calls(request)]);
+    let untrusted = |result| Returned { result, trusted: false };
+    let failed = NotCarriedOut { code: "tool_failed".into(), message: "no".into() };
+    let ends = vec![untrusted(Ok(json!(7))), untrusted(Err(failed))];
+    let ran = attempt.clone().returned(ends).run(&tools());
+    assert_eq!(ran.result, Ok(json!([[{"Ok": 7}, false], [{"Err": "tool_failed"}, false]])));
     assert!(attempt.run(&tools()).result.is_err(), "a test says what the tools return");
 }

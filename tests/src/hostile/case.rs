@@ -252,10 +252,10 @@ impl Expected {
             return Ok(Self::Refused(rule.to_owned()));
         }
         let ends: Vec<_> = text.split(" or ").map(str::to_owned).collect();
-        let is_end = |end: &String| end == "ok" || end.starts_with("failed(");
+        let is_end = |end: &String| matches!(end.as_str(), "ok" | "in_doubt") || end.starts_with("failed(");
         ensure!(
             ends.iter().all(is_end),
-            "`expect` is refused(RULE), or ok or failed(CODE), with ` or ` between several"
+            "`expect` is refused(RULE), or ok, in_doubt or failed(CODE), with ` or ` between several"
         );
         Ok(Self::Ends(ends))
     }
@@ -302,6 +302,7 @@ mod tests {
     fn ignored_file_is_refused() {
         let good = ";; attack = 'It spins.'\n;; expect = 'failed(out_of_time)'\n(func $run)";
         assert!(parse("a-b.wat", good).is_ok());
+        assert!(parse("a-b.wat", &good.replace("failed(out_of_time)", "ok or in_doubt")).is_ok());
         for (file, text, wanted) in [
             ("a.wasm", "", "unknown file type"),
             ("A b.wat", good, "lower case"),

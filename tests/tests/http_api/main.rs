@@ -15,6 +15,7 @@ mod replies;
 mod roles;
 mod streams;
 mod submitting;
+mod syncs;
 mod workflow;
 
 use serde_json::{Value, json};

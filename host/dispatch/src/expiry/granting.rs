@@ -62,16 +62,18 @@ impl Expiry {
             (CallScope::of(turn), call.clone())
         };
         let Some(pinned) = &call.pinned else { return Ok(None) };
-        let known = match self.pipeline.runner.recheck.recalled(pinned, &call.tool).await {
-            Ok(known) => known,
-            Err(outcome) => {
-                let reason = Some(unknown(outcome).into());
-                return Ok(Some(Verdict { rule: Rule::Deny, reason, ..Verdict::default() }));
-            }
+        let recheck = &self.pipeline.runner.recheck;
+        let verdict = async {
+            let known = recheck.recalled(pinned, &call.tool).await?;
+            let verdict = recheck.verdict(&scope, &known, &call.arguments).await?;
+            // The operator may have withdrawn that a timeout approves calls of this tool. Then only a person does.
+            let by_timeout = known.wait.on_expiry == OnExpiry::Approve;
+            let rule = if by_timeout { verdict.rule } else { verdict.rule.max(Rule::Ask) };
+            Ok(Verdict { rule, ..verdict })
         };
-        let verdict = shared.policy.decide(scope.question(&known, &call.arguments)).await;
-        // The operator may have withdrawn that a timeout approves calls of this tool. Then only a person does.
-        let rule = if known.wait.on_expiry == OnExpiry::Approve { verdict.rule } else { verdict.rule.max(Rule::Ask) };
-        Ok(Some(Verdict { rule, ..verdict }))
+        Ok(Some(verdict.await.unwrap_or_else(|outcome| {
+            let reason = Some(unknown(outcome).into());
+            Verdict { rule: Rule::Deny, reason, ..Verdict::default() }
+        })))
     }
 }

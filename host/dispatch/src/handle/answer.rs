@@ -210,19 +210,14 @@ impl Handle {
             return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
-        let known = self
-            .inner
-            .pipeline
-            .runner
-            .recheck
-            .recalled(pinned, &call.tool)
-            .await
-            .map_err(|outcome| NotAllowed::PolicyUnknown(recheck::unknown(outcome)))?;
+        let unknown = |outcome| NotAllowed::PolicyUnknown(recheck::unknown(outcome));
+        let recheck = &self.inner.pipeline.runner.recheck;
+        let known = recheck.recalled(pinned, &call.tool).await.map_err(unknown)?;
         // Arguments that break the tool's schema are refused for that.
         if !known.checks.arguments(arguments).is_empty() {
             return Ok(Verdict::default());
         }
-        Ok(self.inner.shared.policy.decide(CallScope::of(turn).question(&known, arguments)).await)
+        Ok(recheck.verdict(&CallScope::of(turn), &known, arguments).await.map_err(unknown)?)
     }
 
     /// Whether it is an approval by a principal who has authority now.

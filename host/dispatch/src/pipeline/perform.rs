@@ -6,18 +6,17 @@ use domain::{
     Call, CallIndex, Span, Turn,
     effect::Effect,
     gate::Rule,
-    journal::JournalSummary,
+    journal::JournalBounds,
     step::{Durable, RunEnd},
     turn::Input,
 };
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
-use crate::journal::JournalWriter;
+use crate::journal::{JournalWriter, UnreadJournal};
 use crate::plan::CallScope;
 use crate::ports::{End, Run, StoreFault};
 use crate::recheck::Stepping;
-use crate::runner::Journal;
 use crate::stop::{RunningCall, StopSignal};
 use crate::tracker::{Reservation, Ticket};
 use crate::turns::{Entered, Slot};
@@ -65,11 +64,16 @@ impl Pipeline {
                 }
                 CommitTo::Memory(ephemeral) => {
                     let log = self.logs.begin_unstored(turn.id, call, attempt);
-                    let Some(run) = self.runner.run_of(turn, call, log, &stop, None) else { continue };
+                    let Some(run) = self.runner.run_of(turn, call, log, &stop) else { continue };
                     let pipeline = self.clone();
                     let (running, run) = RunningCall::new(stop, async move {
                         let _permit = ticket.permit().await;
-                        (call, attempt, pipeline.runner.run(run, None).await)
+                        let runner = &pipeline.runner;
+                        let end = match runner.admit(&run, None, false).await {
+                            Ok(permit) => runner.run(run, permit).await,
+                            Err(outcome) => End::unrun(outcome.into()),
+                        };
+                        (call, attempt, end)
                     });
                     ephemeral.add(&running, run.boxed());
                     running
@@ -91,11 +95,23 @@ impl Pipeline {
         let id = entered.id();
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
-        let Some((run, scope, recheck)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
-        let stepping = Stepping::of(scope, &run);
-        let recheck_in = recheck.then_some(&stepping.scope);
+        let Some(due) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
+        let stepping = Stepping::of(due.scope, &due.run);
+        let recheck_in = due.recheck.then_some(&stepping.scope);
+        let end = match self.runner.admit(&due.run, recheck_in, due.has_begun).await {
+            Ok(permit) => match with_journal(due.run, due.journal).await {
+                Ok(run) => self.runner.run(run, permit).await,
+                Err(error) => {
+                    tracing::error!(turn = %id, call = call.0, %error, "the journal of a call could not be read");
+                    // The call stays recorded as running, and is recovered when its lease ends.
+                    entered.lock().await.running.remove(&(call, attempt));
+                    return;
+                }
+            },
+            Err(outcome) => End::unrun(RunEnd::unrun(due.has_begun, outcome)),
+        };
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
-        let End { ended, receipt, wrote: _ } = self.runner.run(run, recheck_in).await;
+        let End { ended, receipt, wrote: _ } = end;
         drop(permit);
         if let RunEnd::Repeating(failure) = &ended {
             tracing::warn!(turn = %id, call = call.0, attempt, %failure.message, "a durable call could not be continued");
@@ -135,15 +151,14 @@ impl Pipeline {
         }
     }
 
-    /// The run of a call, its scope, and whether the policy must be asked again first. `None`: the call stays recorded as
-    /// running and is recovered when its lease ends.
+    /// The run of a call. `None`: the call stays recorded as running and is recovered when its lease ends.
     async fn run_of_call(
         &self,
         entered: &Entered,
         call: CallIndex,
         attempt: u32,
         stop: &Arc<StopSignal>,
-    ) -> Option<(Run, CallScope, bool)> {
+    ) -> Option<DueRun> {
         let mut slot = entered.lock().await;
         if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
@@ -153,7 +168,7 @@ impl Pipeline {
             None => Ok(None),
         };
         let Ok(journal) = journal.inspect_err(|error| {
-            tracing::error!(turn = %entered.id(), call = call.0, %error, "the journal of a call could not be read");
+            tracing::error!(turn = %entered.id(), call = call.0, %error, "the journal of a call could not be found");
         }) else {
             slot.running.remove(&(call, attempt));
             return None;
@@ -161,13 +176,14 @@ impl Pipeline {
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             // Each run has a log of its own, also one that continues a call after a step.
             let number = turn.calls.get(call.get()).map_or(attempt, Call::run);
-            let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, number), stop, journal)?;
+            let run = self.runner.run_of(turn, call, self.logs.begin(turn.id, call, number), stop)?;
             // If the call waited, or another host ran it, the verdict of the policy may be old. No policy denies a durable
             // call that has begun.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
-            let continues = run.durable.as_ref().is_some_and(Durable::has_begun);
-            let recheck = (waited || attempt > 1) && !continues;
-            Some((run, CallScope::of(turn), recheck))
+            let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun)
+                || journal.as_ref().is_some_and(|journal| journal.length > 0);
+            let recheck = (waited || attempt > 1) && !has_begun;
+            Some(DueRun { run, scope: CallScope::of(turn), journal, has_begun, recheck })
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
@@ -175,16 +191,38 @@ impl Pipeline {
         run
     }
 
-    /// The journal of a durable call. It is read after the commit that lets only this run append.
-    async fn journal_of(&self, turn: &Turn, call: CallIndex) -> Result<Option<Journal>, StoreFault> {
+    /// The journal of a durable call, after the commit that lets only this run append.
+    async fn journal_of(&self, turn: &Turn, call: CallIndex) -> Result<Option<UnreadJournal>, StoreFault> {
         let durable =
             turn.calls.get(call.get()).filter(|call| call.pinned.as_ref().is_some_and(|pinned| pinned.durable));
         let Some(run) = durable.map(Call::run) else { return Ok(None) };
-        let entries = self.journals.journal(turn.id, call).await?;
+        let nothing = JournalBounds { entries: 0, bytes: 0 };
+        let length = self.journals.journal_page(turn.id, call, 0, nothing).await?.length;
         let (committer, mint) = (self.committer.clone(), self.shared.mint.clone());
-        let (caller, summary) = (turn.caller.clone(), Mutex::new(JournalSummary::of(&entries)));
+        let (caller, summary) = (turn.caller.clone(), Mutex::default());
         let writer = JournalWriter { committer, turn: turn.id, call, run, caller, mint, summary };
-        Ok(Some(Journal { entries, writes: (Arc::new(writer), self.shared.settings.journal) }))
+        let (journals, bounds) = (self.journals.clone(), self.shared.settings.journal);
+        Ok(Some(UnreadJournal { journals, writer, bounds, length }))
+    }
+}
+
+/// A run that is due.
+struct DueRun {
+    run: Run,
+    scope: CallScope,
+    /// The journal of a durable call.
+    journal: Option<UnreadJournal>,
+    /// Whether an earlier run came to a step, or called a host function that is recorded.
+    has_begun: bool,
+    /// Whether the policy must be asked again first.
+    recheck: bool,
+}
+
+/// The run with its journal.
+async fn with_journal(run: Run, journal: Option<UnreadJournal>) -> Result<Run, StoreFault> {
+    match journal {
+        Some(journal) => journal.read_for(run).await,
+        None => Ok(run),
     }
 }
 

@@ -15,6 +15,8 @@ pub struct StoreHealth {
     pub damaged_records: usize,
     /// The number of reads that failed because the disk did not answer in time.
     pub timed_out_reads: u64,
+    /// How often the store has waited for the disk since it was opened. Commits at the same time share one wait.
+    pub syncs: u64,
 }
 
 /// Reports the faults of a store.

@@ -36,6 +36,14 @@ pub trait Tools: Send + Sync {
         Ok(())
     }
 
+    /// Why a component may not call a tool: the operator does not grant it, or no longer does. `None`: it may.
+    ///
+    /// # Errors
+    /// As [`Tools::recall`].
+    async fn call_refusal(&self, _by: &Pinned, _tool: &str) -> Result<Option<String>, Outcome> {
+        Ok(None)
+    }
+
     /// How many plugins are being loaded that have no live component, so that their tools are not known yet.
     fn loading(&self) -> usize {
         0
@@ -54,10 +62,21 @@ pub trait Tools: Send + Sync {
     /// Every live tool, sorted by name.
     fn list(&self) -> Vec<Arc<KnownTool>>;
 
-    /// Runs a guest to its end. Never panics and never hangs: the outcome says how the guest ended. Dropping the future
-    /// aborts the guest. [`RunMonitor`] describes the stop that comes before.
+    /// Allows a run of a plugin, as soon as few enough of its calls run. A call that has begun waits as long as it takes.
+    ///
+    /// # Errors
+    /// The outcome of a call that waited too long, or whose component cannot be loaded.
+    async fn permit(&self, _pinned: &Pinned, _has_begun: bool) -> Result<Permit, Outcome> {
+        Ok(Box::new(()))
+    }
+
+    /// Runs a guest to its end. The caller has a permit for it. Never panics and never hangs: the outcome says how the guest
+    /// ended. Dropping the future aborts the guest. [`RunMonitor`] describes the stop that comes before.
     async fn run(&self, run: Run) -> End;
 }
+
+/// Allows one run until it is dropped.
+pub type Permit = Box<dyn Send + Sync>;
 
 /// A tool whose calls can run: a live one, or one that waiting calls are pinned to.
 pub struct KnownTool {

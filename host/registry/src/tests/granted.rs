@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use capabilities::Grants;
+use capabilities::calls::ToolPattern;
 use capabilities::keyvalue::KeyValueQuota;
 use dispatch::ports::Tools as _;
 use domain::Digest;
@@ -200,4 +201,32 @@ fn a_waiting_call_keeps_the_grants_of_its_own_plugin() {
     // The same after a restart, although the record on disk names the plugin that was loaded last.
     let restarted = TestRegistry::on(again.data, twice);
     assert_eq!((quota(&restarted, "ledger"), quota(&restarted, "archive")), (Some(100), Some(1_000_000)));
+}
+
+#[tokio::test]
+async fn call_without_its_grant_is_refused_with_the_key() {
+    let bytes = component("roll_out", &[], None);
+    let any = || GrantHolder::AnyComponent;
+    for (calls, holder, is_granted) in [
+        ("ledger_*", any(), true),
+        ("ledger_post", only(&bytes), true),
+        ("ledger_read", any(), false),
+        ("ledger_*", only(b"another component"), false),
+    ] {
+        let calls = vec![ToolPattern::try_from(calls.to_owned()).expect("a pattern")];
+        let grants = Arc::new(Grants { calls, ..Grants::default() });
+        let settings = PluginSettings { grants, holder, limits: None };
+        let world = TestRegistry::with(|all| drop(all.plugins.insert(plugin("rollout"), settings)));
+        world.load("rollout", &bytes).expect("loads");
+        let tool = world.registry.find("roll_out").ok().expect("it is live");
+        let refusal = world.registry.call_refusal(&tool.pinned, "ledger_post").await.expect("it is known");
+        assert_eq!(refusal.is_none(), is_granted, "{refusal:?}");
+        if let Some(text) = refusal {
+            assert_eq!(
+                text,
+                "the plugin rollout may not call \"ledger_post\": `grants.calls` in its table of toolgate.toml does not \
+                 grant the tool to this component"
+            );
+        }
+    }
 }

@@ -7,7 +7,7 @@ use dispatch::ports::{End, Run, Tools as _};
 use domain::{
     CallId, Digest, Json, Outcome, Receipt, Span, Timestamp,
     outcome::{Failure, FailureCode},
-    step::{Durable, Step, StepEnd},
+    step::{Durable, RunEnd, Step, StepEnd},
 };
 use futures::FutureExt as _;
 use serde_json::{Value, json};
@@ -46,6 +46,18 @@ pub(super) fn ok(text: &str) -> End {
         wrote: false,
         receipt: Some(Receipt { host_calls: 1, ..Receipt::default() }),
     }
+}
+
+/// Runs it as the loop does, with a permit.
+async fn carried_out(world: &TestRegistry, run: Run) -> End {
+    let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun);
+    let permit = match world.registry.permit(&run.pinned, has_begun).await {
+        Ok(permit) => permit,
+        Err(outcome) => return End::unrun(RunEnd::unrun(has_begun, outcome)),
+    };
+    let end = world.registry.run(run).await;
+    drop(permit);
+    end
 }
 
 fn failure(end: End) -> Failure {
@@ -102,9 +114,9 @@ async fn a_text_of_several_lines_is_several_lines_of_the_log() {
 #[tokio::test]
 async fn without_a_permit_a_call_ends_busy() {
     let world = world(&[json!({"name": "wait"}), json!({"name": "echo"})]);
-    let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));
+    let mut waiting = Box::pin(carried_out(&world, run(&world, "wait", "{}")));
     assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
-    let failure = failure(world.registry.run(run(&world, "echo", "1")).await);
+    let failure = failure(carried_out(&world, run(&world, "echo", "1")).await);
     assert_eq!(failure.code, FailureCode::Busy);
     assert_eq!(
         failure.message,
@@ -112,7 +124,7 @@ async fn without_a_permit_a_call_ends_busy() {
          was carried out, try again later"
     );
     drop(waiting);
-    assert_eq!(world.registry.run(run(&world, "echo", "1")).await, ok("1"));
+    assert_eq!(carried_out(&world, run(&world, "echo", "1")).await, ok("1"));
 }
 
 #[tokio::test]
@@ -122,7 +134,7 @@ async fn call_that_has_begun_is_never_busy() {
         settings.limits.queue = 0;
     });
     world.load("guest", &component(&[json!({"name": "wait"}), json!({"name": "echo"})])).expect("loads");
-    let mut waiting = Box::pin(world.registry.run(run(&world, "wait", "{}")));
+    let mut waiting = Box::pin(carried_out(&world, run(&world, "wait", "{}")));
     assert!(matches!(futures::poll!(waiting.as_mut()), Poll::Pending));
     let step = Step { digest: Digest::of("step"), ended_at: Timestamp::from_millis(1), end: StepEnd::Elapsed };
     let durable = |steps: &[Step]| {
@@ -134,8 +146,8 @@ async fn call_that_has_begun_is_never_busy() {
         })
     };
     let begins = Run { durable: durable(&[]), ..run(&world, "echo", "1") };
-    assert_eq!(failure(world.registry.run(begins).await).code, FailureCode::Busy);
-    let mut continues = Box::pin(world.registry.run(Run { durable: durable(&[step]), ..run(&world, "echo", "1") }));
+    assert_eq!(failure(carried_out(&world, begins).await).code, FailureCode::Busy);
+    let mut continues = Box::pin(carried_out(&world, Run { durable: durable(&[step]), ..run(&world, "echo", "1") }));
     assert!(matches!(futures::poll!(continues.as_mut()), Poll::Pending));
     drop(waiting);
     assert_eq!(continues.await, ok("1"));
@@ -151,13 +163,13 @@ async fn a_full_queue_refuses_calls_of_this_plugin_only() {
     });
     world.load("guest", &component(&[json!({"name": "wait"}), json!({"name": "echo"})])).expect("loads");
     world.load("other", &component(&[json!({"name": "who"})])).expect("loads");
-    let mut running = Box::pin(world.registry.run(run(&world, "wait", "{}")));
+    let mut running = Box::pin(carried_out(&world, run(&world, "wait", "{}")));
     assert!(matches!(futures::poll!(running.as_mut()), Poll::Pending));
-    let mut first = Box::pin(world.registry.run(run(&world, "echo", "1")));
-    let mut second = Box::pin(world.registry.run(run(&world, "echo", "2")));
+    let mut first = Box::pin(carried_out(&world, run(&world, "echo", "1")));
+    let mut second = Box::pin(carried_out(&world, run(&world, "echo", "2")));
     assert!(matches!(futures::poll!(first.as_mut()), Poll::Pending));
     assert!(matches!(futures::poll!(second.as_mut()), Poll::Pending));
-    let refused = world.registry.run(run(&world, "echo", "3")).now_or_never().expect("is turned away at once");
+    let refused = carried_out(&world, run(&world, "echo", "3")).now_or_never().expect("is turned away at once");
     let refused = failure(refused);
     assert_eq!(
         (refused.code, refused.message.as_str()),
@@ -167,11 +179,11 @@ async fn a_full_queue_refuses_calls_of_this_plugin_only() {
              try again later"
         )
     );
-    assert_eq!(world.registry.run(run(&world, "who", "{}")).now_or_never(), Some(ok("\"\"")));
+    assert_eq!(carried_out(&world, run(&world, "who", "{}")).now_or_never(), Some(ok("\"\"")));
     // A call that gives up frees its position in the queue. A call that ends gives its permit to the first in the
     // queue.
     drop(second);
-    let mut third = Box::pin(world.registry.run(run(&world, "echo", "3")));
+    let mut third = Box::pin(carried_out(&world, run(&world, "echo", "3")));
     assert!(matches!(futures::poll!(third.as_mut()), Poll::Pending));
     drop(running);
     assert_eq!((first.await, third.await), (ok("1"), ok("3")));

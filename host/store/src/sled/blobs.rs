@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dispatch::ports::{FaultKind, StoreFault};
 use domain::Digest;
 
+use super::database_file::Syncs;
 use crate::fault::fault;
 
 /// The size of segments of sled's log. A page may have a quarter of it: 24 values of the largest size in any tree.
@@ -60,6 +61,8 @@ pub(super) struct Blobs {
     unfinished: Arc<AtomicU64>,
     uses: Arc<Mutex<Uses>>,
     names: Arc<Names>,
+    /// Of the whole store.
+    syncs: Syncs,
 }
 
 /// Syncs the folder, which has the names of the files.
@@ -114,7 +117,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Blobs {
     /// Opens the folder and removes unfinished files of a killed process.
-    pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
+    pub(super) fn open(folder: PathBuf, syncs: Syncs) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
@@ -124,7 +127,12 @@ impl Blobs {
         }
         let (requested, done) = (AtomicU64::new(0), Mutex::new(Some(0)));
         let names = Arc::new(Names { folder: File::open(&folder)?, requested, done });
-        Ok(Self { folder: folder.into(), unfinished: Arc::default(), uses: Arc::default(), names })
+        Ok(Self { folder: folder.into(), unfinished: Arc::default(), uses: Arc::default(), names, syncs })
+    }
+
+    /// The number of syncs of these files and of sled's file.
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.count()
     }
 
     /// Writes records and returns once all are on disk. They stay there while they are held. Runs in threads that may
@@ -157,6 +165,7 @@ impl Blobs {
             Some(_) => {}
         }
         let requested = self.names.requested.load(Ordering::Acquire);
+        self.syncs.begin();
         let synced = self.names.folder.sync_all();
         *done = synced.is_ok().then_some(requested);
         synced
@@ -219,6 +228,7 @@ impl Blobs {
         let unfinished = self.folder.join(format!("{}.{number}.unfinished", digest.hex()));
         let written = File::create(&unfinished).and_then(|mut file| {
             file.write_all(bytes)?;
+            self.syncs.begin();
             file.sync_all()?;
             fs::rename(&unfinished, path)
         });
@@ -261,7 +271,7 @@ mod tests {
     #[tokio::test]
     async fn failed_sync_of_the_folder_is_not_made_good() {
         let folder = tempfile::tempdir().unwrap();
-        let mut blobs = Blobs::open(folder.path().join("blobs")).unwrap();
+        let mut blobs = Blobs::open(folder.path().join("blobs"), Syncs::default()).unwrap();
         let write = async |blobs: &Blobs, record: &str| {
             blobs.write(vec![(Digest::of(record), record.into())]).await.map(drop).map_err(|fault| fault.kind)
         };
@@ -279,7 +289,7 @@ mod tests {
     #[tokio::test]
     async fn a_blob_of_a_commit_in_flight_is_not_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
+        let blobs = Blobs::open(folder.path().join("blobs"), Syncs::default()).unwrap();
         let digest = Digest::of("record");
         let write = async || blobs.write(vec![(digest, b"record".to_vec())]).await.unwrap();
         let remove = || blobs.remove(digest, || Ok(false)).unwrap();

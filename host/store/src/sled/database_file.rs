@@ -6,6 +6,8 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The mark of a failed sync.
 const UNSYNCED: &str = "unsynced";
@@ -15,16 +17,38 @@ const UNSYNCED: &str = "unsynced";
 pub(super) struct DatabaseFile {
     file: File,
     mark: PathBuf,
+    syncs: Syncs,
+}
+
+/// The number of syncs of a store's files since the store was opened.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Syncs(Arc<AtomicU64>);
+
+impl Syncs {
+    /// Counts a sync that is about to begin.
+    pub(super) fn begin(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl DatabaseFile {
     /// Opens the file of the store in this folder.
-    pub(super) fn open(store: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(database(store))?, mark: store.join(UNSYNCED) })
+    pub(super) fn open(store: &Path, syncs: Syncs) -> io::Result<Self> {
+        Ok(Self { file: File::open(database(store))?, mark: store.join(UNSYNCED), syncs })
+    }
+
+    /// Opens it once more.
+    pub(super) fn again(&self, store: &Path) -> io::Result<Self> {
+        Self::open(store, self.syncs.clone())
     }
 
     /// Returns when the operating system has written the content to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
+        self.syncs.begin();
         self.file.sync_data().inspect_err(|_| {
             if let Err(error) = fs::write(&self.mark, "") {
                 let file = self.mark.display();
@@ -78,7 +102,8 @@ mod tests {
         assert_eq!(number(), first, "nothing failed");
 
         // The kernel syncs no such file.
-        let handle = DatabaseFile { file: File::open("/dev/null").unwrap(), mark: path.join(UNSYNCED) };
+        let (file, mark) = (File::open("/dev/null").unwrap(), path.join(UNSYNCED));
+        let handle = DatabaseFile { file, mark, syncs: Syncs::default() };
         assert!(handle.sync().is_err());
         let store = open();
         let copied = number();

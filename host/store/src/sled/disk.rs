@@ -189,7 +189,7 @@ impl SledDisk {
         let db = open_sled(&database, &self.settings).map_err(fault(attempted))?;
         let values = attempt(|| db.open_tree(VALUES)).map_err(fault(attempted))?;
         let cleaning = attempt(|| db.open_tree(CLEANING)).map_err(fault(attempted))?;
-        self.file = DatabaseFile::open(&self.path).map_err(fault(attempted))?;
+        self.file = self.file.again(&self.path).map_err(fault(attempted))?;
         // sled may have written more data while it closed. This data must be on the disk before readers see it.
         self.file.sync().map_err(|error| StoreFault { kind: FaultKind::Disk, ..fault("sync")(error) })?;
         self.reader.tree.reopen((*db).clone());

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::blobs::Blobs;
-use super::database_file::{self, DatabaseFile};
+use super::database_file::{self, DatabaseFile, Syncs};
 use super::keys;
 use super::tree::attempt;
 use crate::fault::DatabaseError;
@@ -82,7 +82,8 @@ impl Folder {
         remove_unfinished_snapshots(&database).map_err(at)?;
         // A kill while the disk was full can leave it.
         let _ = fs::remove_file(path.join(PROBE));
-        let blobs = Blobs::open(path.join("blobs")).map_err(at)?;
+        let syncs = Syncs::default();
+        let blobs = Blobs::open(path.join("blobs"), syncs.clone()).map_err(at)?;
         if !is_given_back(&folder_lock.file) {
             return Err(OpenError::InUse { path: path.to_owned() });
         }
@@ -94,7 +95,7 @@ impl Folder {
         check(path, settings)?;
         let db = open_sled(&database, settings).map_err(|cause| OpenError::of(path, &cause))?;
         let format = check_format(path, &db)?;
-        let file = DatabaseFile::open(path).map_err(at)?;
+        let file = DatabaseFile::open(path, syncs).map_err(at)?;
         file.sync().and_then(|()| sync_all(path, &database)).map_err(at)?;
         above.iter().try_for_each(|folder| File::open(folder)?.sync_all()).map_err(at)?;
         Ok(Self { folder_lock, db, file, blobs, format })

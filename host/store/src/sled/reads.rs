@@ -159,6 +159,7 @@ mod tests {
 
     use super::*;
     use crate::sled::blobs::Blobs;
+    use crate::sled::database_file::Syncs;
     use crate::sled::durable::Durable;
     use crate::sled::set_aside::SetAside;
     use crate::sled::tree::Tree;
@@ -169,7 +170,7 @@ mod tests {
         let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
         let reader = Reader {
             tree: Tree::new((*db).clone()),
-            blobs: Blobs::open(folder.join("blobs")).unwrap(),
+            blobs: Blobs::open(folder.join("blobs"), Syncs::default()).unwrap(),
             durable: watch::channel(Durable::Until(Position(0))).1,
             recoveries: Arc::default(),
             set_aside: SetAside::default(),

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use dispatch::ports::{
-    Audit as _, Commit, Facts, Feed, Filter, Indexes as _, Journals as _, Log as _, Outbox as _, Position, RowChange,
+    Audit as _, Commit, Facts, Feed, Filter, Health as _, Indexes as _, Journals as _, Log as _, Outbox as _, Position,
+    RowChange,
 };
 use domain::{Digest, Event, Outcome, Receipt, event::CallEvent, journal::JournalSummary};
 
@@ -25,6 +26,20 @@ fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
 
 fn log_key(turn: u128, number: u32) -> Vec<u8> {
     [b"e".as_slice(), &turn.to_be_bytes(), &number.to_be_bytes()].concat()
+}
+
+#[tokio::test]
+async fn commit_waits_for_one_sync() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let before = store.health().syncs;
+    for number in 0..3 {
+        store.append(&commit(1, number, 1)).await.unwrap();
+    }
+    assert_eq!(store.health().syncs - before, 3);
+    // The record is a file, which has a name in a folder.
+    store.append(&events(2, 0, vec![large_fact(1, 200 << 10)])).await.unwrap();
+    assert_eq!(store.health().syncs - before, 6);
 }
 
 #[tokio::test]

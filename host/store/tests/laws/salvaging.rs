@@ -5,13 +5,17 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use dispatch::ports::{
-    Audit as _, Commit, Facts, Head, Health as _, Indexes as _, Journals as _, Loaded, Log as _, Position, RowChange,
-    Source,
+    Audit as _, Commit, EndedTurns as _, Facts, Head, Health as _, Indexes as _, Journals as _, Loaded, Log as _,
+    Position, RowChange, Source,
 };
-use domain::retention::RemovalRule;
+use domain::{
+    Event, Turn,
+    event::{Rejection, TurnEnd},
+    retention::RemovalRule,
+};
 
 use crate::damage::copied;
-use crate::given::{self, Subject, commit, conversation, events, large_fact, time, turn, with};
+use crate::given::{self, Subject, commit, conversation, events, large_fact, principal, time, turn, with};
 use crate::journals;
 use crate::on_disk::journal_key;
 use crate::removing::{removal, turn_that_ended};
@@ -130,6 +134,32 @@ async fn a_journal_outlives_the_loss_of_its_head() {
     assert!(journals::is_superseded(store.append(&next(1)).await.map(drop)), "no run may append");
     store.append(&Commit::rows(vec![journals::names(2, Some(2))])).await.unwrap();
     store.append(&next(2)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_ended_turn_counts_its_journal_after_a_salvage() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = opened(folder.path());
+    let (conversation, caller, rejection) = (conversation("c"), principal("ann"), Rejection::default());
+    let (turn, at) = (turn(1), time(1));
+    let started = Event::TurnStarted { turn, conversation, caller, rejection, context: None, parent: None, at };
+    let settled = Event::TurnSettled { end: TurnEnd::Settled, at: time(10) };
+    let all = [started.clone(), settled.clone()];
+    store.append(&events(1, 0, vec![started]).with([journals::names(1, Some(1))])).await.unwrap();
+    let rows = (0..3).map(|number| journals::row(1, 1, journals::entry(number)));
+    store.append(&Commit::rows(rows.collect())).await.unwrap();
+    let rows = dispatch::index_rows(&all, &Turn::replay(&all).unwrap());
+    let end = rows.into_iter().filter(|row| matches!(row, RowChange::Ended(..))).chain([journals::names(1, None)]);
+    store.append(&events(1, 1, vec![settled]).with(end)).await.unwrap();
+    store.append(&commit(2, 0, 1).with([journals::names(2, Some(1))])).await.unwrap();
+    let before = store.ended(None, 9).await.unwrap();
+    assert!(before[0].1 > 200 << 10, "{before:?}");
+    drop(store);
+    // The salvage makes the entries of all turns again.
+    tamper(folder.path(), |db| drop(db.insert(journal_key(2, None), b"damaged").unwrap()));
+    let target = to.path().join("store");
+    assert_eq!(salvaged(folder.path(), &target).unwrap().entries.len(), 1);
+    assert_eq!(opened(&target).ended(None, 9).await.unwrap(), before);
 }
 
 #[tokio::test]

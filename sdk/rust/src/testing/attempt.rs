@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 #[cfg(feature = "config")]
 use crate::config::values;
-use crate::durable::{NotCarriedOut, Wait, WaitError};
+use crate::durable::{NotCarriedOut, Returned, Wait, WaitError};
 #[cfg(feature = "http")]
 use crate::http::{self, answers};
 #[cfg(feature = "keyvalue")]
@@ -42,7 +42,7 @@ enum Scripted {
     /// `None`: without an edit.
     Approved(Option<Value>),
     Received(Value),
-    Returned(Vec<Result<Value, NotCarriedOut>>),
+    Returned(Vec<Returned>),
     Unanswered(WaitError),
 }
 
@@ -139,9 +139,9 @@ impl Attempt {
         self.scripted(Scripted::Received(result))
     }
 
-    /// The next calls of other tools by a durable tool end with these results.
-    pub fn returned(self, results: Vec<Result<Value, NotCarriedOut>>) -> Self {
-        self.scripted(Scripted::Returned(results))
+    /// The next calls of other tools by a durable tool end like this. A [`Result`] is a trusted end.
+    pub fn returned<End: Into<Returned>>(self, ends: Vec<End>) -> Self {
+        self.scripted(Scripted::Returned(ends.into_iter().map(Into::into).collect()))
     }
 
     /// The next wait of a durable tool for a person ends with a denial and this comment.
@@ -231,12 +231,16 @@ struct Notes {
     waits: RefCell<Vec<Wait>>,
 }
 
-/// A result in the form in which a guest gets it.
-fn as_result(returned: Result<Value, NotCarriedOut>) -> Value {
-    match returned {
+/// An end in the form in which a guest gets it.
+fn as_end(Returned { result, trusted }: Returned) -> Value {
+    let mut end = match result {
         Ok(result) => json!({"ok": true, "result": result}),
         Err(NotCarriedOut { code, message }) => json!({"ok": false, "error": {"code": code, "message": message}}),
+    };
+    if !trusted {
+        end["trusted"] = json!(false);
     }
+    end
 }
 
 const NOT_DURABLE: &str = "only a durable tool can wait in the middle of a call: declare it with `.durable()`";
@@ -269,7 +273,7 @@ impl Outlet for Notes {
             (Some(Scripted::Approved(value)), Wait::Approve(question)) => {
                 Ok(value.unwrap_or_else(|| question["subject"].clone()))
             }
-            (Some(Scripted::Returned(results)), Wait::Calls(_)) => Ok(results.into_iter().map(as_result).collect()),
+            (Some(Scripted::Returned(ends)), Wait::Calls(_)) => Ok(ends.into_iter().map(as_end).collect()),
             (Some(Scripted::Unanswered(why)), _) => Err(why),
             (_, Wait::Sleep(_)) => Ok(Value::Null),
             (_, Wait::Ask(question) | Wait::Approve(question) | Wait::External(question) | Wait::Calls(question)) => {

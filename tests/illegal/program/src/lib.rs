@@ -126,7 +126,7 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             let asked = calls.into_iter().fold(ToolCalls::new(), |all, each| all.call(&each.tool, each.arguments));
             match call.call_tools(asked) {
                 Err(WaitError::NotGranted(why)) => json!({"error": why}),
-                results => results?.into_iter().map(|each| each.unwrap_or_else(|error| json!(error.code))).collect(),
+                ends => ends?.into_iter().map(|end| end.result.unwrap_or_else(|error| json!(error.code))).collect(),
             }
         }
         Operation::Await { signal } => {

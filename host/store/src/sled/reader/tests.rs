@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::sled::SledStore;
+use crate::sled::database_file::Syncs;
 use crate::sled::keys::Entry;
 use crate::sled::remains::remains;
 use crate::sled::tree::reads;
@@ -44,7 +45,7 @@ struct Rig {
 fn rig() -> Rig {
     let db = sled::Config::new().temporary(true).flush_every_ms(None).open().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let blobs = Blobs::open(folder.path().join("blobs")).unwrap();
+    let blobs = Blobs::open(folder.path().join("blobs"), Syncs::default()).unwrap();
     let (disk, durable) = watch::channel(Durable::Until(Position(4)));
     Rig {
         reader: Reader {
