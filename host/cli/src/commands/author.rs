@@ -29,18 +29,24 @@ use crate::terminal::{Style, Terminal};
 pub(super) const CARRIED: Carried = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
 /// The kit that builds plugins.
-pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
+pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str), printed: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
     let cache = args.cache.folder().ok_or_else(|| {
         Report::new(Exit::Usage, "there is no folder for toolchains, because neither TOOLGATE_CACHE nor HOME is set")
             .hint("name one with --cache")
     })?;
-    Ok(Kit { carried: CARRIED, cache, offline: args.offline, say })
+    Ok(Kit { carried: CARRIED, cache, offline: args.offline, say, printed })
 }
 
 /// Prints the steps of a build to standard error.
 pub(super) fn say(terminal: &Terminal) -> impl Fn(&str) {
     let terminal = *terminal;
     move |line| terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &escape::line(line))))
+}
+
+/// Prints the output of compilers to standard error, as they printed it.
+pub(super) fn printed(terminal: &Terminal) -> impl Fn(&str) {
+    let terminal = *terminal;
+    move |output| terminal.note(&escape::block(output, ""))
 }
 
 /// A failure of the kit, as a report.

@@ -54,8 +54,8 @@ impl Run for Build {
 
 impl Build {
     fn build(&self, terminal: &Terminal) -> Result<(), Report> {
-        let say = author::say(terminal);
-        let toolkit = author::kit(&self.toolchains, &say)?;
+        let (say, printed) = (author::say(terminal), author::printed(terminal));
+        let toolkit = author::kit(&self.toolchains, &say, &printed)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
         let made = author::make(&toolkit, &project, &self.folder, &author::sandbox(&self.toolchains.cache)?)?;
         let file = match self.out.clone() {

@@ -92,8 +92,8 @@ impl Run for Dev {
             [tool, arguments] => Some((tool.clone(), call::arguments(arguments)?)),
             _ => None,
         };
-        let say = author::say(terminal);
-        let toolkit = author::kit(&self.toolchains, &say)?;
+        let (say, printed) = (author::say(terminal), author::printed(terminal));
+        let toolkit = author::kit(&self.toolchains, &say, &printed)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
         let name = PluginName::new(project.name())?;
         let runtime = super::runtime()?;

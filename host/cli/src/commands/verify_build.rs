@@ -94,8 +94,8 @@ impl VerifyBuild {
 
     fn built(&self, project: &Project, terminal: &Terminal) -> Result<Made, Report> {
         let target = tempfile::tempdir()?;
-        let say = author::say(terminal);
-        let toolkit = author::kit(&self.toolchains, &say)?;
+        let (say, printed) = (author::say(terminal), author::printed(terminal));
+        let toolkit = author::kit(&self.toolchains, &say, &printed)?;
         let project = project.clone().with_target(target.path());
         author::make(&toolkit, &project, &self.folder, &author::sandbox(&self.toolchains.cache)?)
     }
