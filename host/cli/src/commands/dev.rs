@@ -22,7 +22,7 @@ use toolgate::config::{Config, Grant};
 
 use self::calls::as_number;
 use self::sources::{Snapshot, Sources};
-use super::author::{self, Made};
+use super::author::{self, Made, Typed};
 use super::{Run, build, call};
 use crate::args::Toolchains;
 use crate::report::{Exit, Report};
@@ -212,7 +212,9 @@ impl Round<'_> {
             return Err(Report::new(Exit::Usage, format!("the plugin is now called {}", project.name()))
                 .hint("end this command with Ctrl-C and start it again"));
         }
-        let made = author::make(&self.kit, &project, &self.args.folder, &self.sandbox)?;
+        let Dev { folder, lang, toolchains, .. } = self.args;
+        let typed = Typed { folder, lang: *lang, out: None, toolchains };
+        let made = author::make(&self.kit, &project, &typed, &self.sandbox)?;
         let out = project.output();
         std::fs::create_dir_all(&out)?;
         let file = out.join(format!("{}.wasm", project.name()));
