@@ -3,7 +3,7 @@
 mod arguments;
 mod steps;
 
-pub(crate) use arguments::{approved, submitted};
+pub(crate) use arguments::{approved, submitted, voted};
 pub(crate) use steps::step;
 
 use api::{
