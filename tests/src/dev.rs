@@ -109,10 +109,20 @@ pub fn root() -> PathBuf {
 /// When it cannot be run.
 #[must_use]
 pub fn toolgate(host: &Host, words: &[&str]) -> Output {
+    toolgate_with(host, words, &[])
+}
+
+/// The same, with these folders in its environment.
+///
+/// # Panics
+/// When it cannot be run.
+#[must_use]
+pub fn toolgate_with(host: &Host, words: &[&str], folders: &[(&str, PathBuf)]) -> Output {
     let mut command = host.command(None, words);
     command.env("TOOLGATE_CACHE", root().join("target/toolchains"));
     // Kept between runs, so that dependencies are compiled once.
     command.env("CARGO_TARGET_DIR", root().join("plugins/target/new"));
+    command.envs(folders.iter().map(|(name, folder)| (name, folder)));
     command.stdin(Stdio::null()).output().expect("the binary can be run")
 }
 

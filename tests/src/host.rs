@@ -68,6 +68,20 @@ impl Setup {
         self
     }
 
+    /// With a compiler that cannot start: it sets its limit on data to 2 GiB, and nobody may raise a limit. Root may, unless it
+    /// lost that capability.
+    ///
+    /// # Panics
+    /// When it is unknown whether root runs the tests.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn without_compiler(self) -> Self {
+        let owner = fs::metadata("/proc/self").expect("there is /proc");
+        let is_root = std::os::unix::fs::MetadataExt::uid(&owner) == 0;
+        let lost: &[_] = if is_root { &["setpriv", "--bounding-set", "-sys_resource"] } else { &[] };
+        self.around(&[lost, &["prlimit", "--data=1500000000:1500000000"]].concat())
+    }
+
     /// Starts it, with a token for each role.
     ///
     /// # Panics
@@ -154,6 +168,16 @@ impl Host {
         self.address.set(url);
     }
 
+    /// Starts the stopped host. Returns when it listens. Its plugins may still load.
+    ///
+    /// # Panics
+    /// When it ends instead.
+    pub fn start_loading(&mut self) {
+        let (url, lines) = self.listening("127.0.0.1:0");
+        self.address.set(url);
+        self.keep_reading(lines);
+    }
+
     /// Starts it at its previous address, for programs that know no other.
     ///
     /// # Panics
@@ -163,24 +187,24 @@ impl Host {
         self.start_on(address.trim_start_matches("http://"));
     }
 
-    /// Returns its URL.
+    /// Returns its URL when it is ready.
     fn start_on(&mut self, listen: &str) -> String {
+        let (url, mut lines) = self.listening(listen);
+        after(&mut lines, READY);
+        self.keep_reading(lines);
+        url
+    }
+
+    /// Starts it. Returns its URL when it listens, and the rest of its output.
+    fn listening(&mut self, listen: &str) -> (String, BufReader<ChildStdout>) {
         let mut lines = self.spawn(listen);
-        let mut after = |beginning: &str| {
-            let mut line = String::new();
-            while !line.starts_with(beginning) {
-                line.clear();
-                let read = lines.read_line(&mut line).expect("the host prints text");
-                assert!(read > 0, "the host ended and did not print {beginning:?}");
-            }
-            line[beginning.len()..].trim().to_owned()
-        };
-        let url = after(LISTENS);
-        after(READY);
-        // The host keeps printing, and it would end if nobody read its output.
+        (after(&mut lines, LISTENS), lines)
+    }
+
+    /// The host keeps printing, and it would end if nobody read its output.
+    fn keep_reading(&self, mut lines: BufReader<ChildStdout>) {
         let mut log = self.log_file();
         std::thread::spawn(move || io::copy(&mut lines, &mut log));
-        url
     }
 
     /// Starts it without waiting until it is ready, so that a test can kill it before.
@@ -404,6 +428,17 @@ fn newer_source(binary: &Path) -> Option<String> {
     let sources = sources.replace("\\ ", "\0");
     let mut sources = sources.split(' ').map(|path| path.replace('\0', " "));
     sources.find(|path| changed(Path::new(path)).is_some_and(|changed| changed > built))
+}
+
+/// The rest of the next line that begins like this.
+fn after(lines: &mut impl BufRead, beginning: &str) -> String {
+    let mut line = String::new();
+    while !line.starts_with(beginning) {
+        line.clear();
+        let read = lines.read_line(&mut line).expect("the host prints text");
+        assert!(read > 0, "the host ended and did not print {beginning:?}");
+    }
+    line[beginning.len()..].trim().to_owned()
 }
 
 /// A command without the developer's own variables.

@@ -348,6 +348,18 @@ fn readme() {
     Page { stand_ins: &[("sha256:7d0c…", "sha256:$(printf %064d 0)")], ..page }.follow();
 }
 
+/// It makes a plugin without toolgate.
+const RUST_SDK: &str = "sdk/rust/README.md";
+
+#[test]
+fn rust_sdk() {
+    let page = Page { name: RUST_SDK.to_owned(), builds: true, ..Page::default() };
+    let stand_ins = &[("…/sdk/rust", "$REPOSITORY/sdk/rust"), ("rustup target add wasm32-wasip2", ":")];
+    let after = "component=${CARGO_TARGET_DIR:-target}/wasm32-wasip2/release/words.wasm\n\
+                 test \"$(toolgate call \"$component\" '{\"text\":\"to be or not\"}')\" = 4\n";
+    Page { stand_ins, after, ..page }.follow();
+}
+
 #[test]
 fn build_commands_of_a_page_exist() {
     check_build("cargo xtask demo   # what it does\ncargo install --path host/cli --locked");

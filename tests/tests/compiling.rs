@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
+use std::process::Command;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -85,13 +86,7 @@ fn check_compiles_under_the_same_limits() {
 #[test]
 #[cfg(target_os = "linux")]
 fn serve_runs_code_that_check_compiled() {
-    // The compiler sets its limit on data to 2 GiB, so it cannot start here: nobody may raise a limit. Root may, unless it lost
-    // that capability.
-    let root = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").unwrap()) == 0;
-    let lost = ["setpriv", "--bounding-set", "-sys_resource"];
-    let around = if root { &lost[..] } else { &[] };
-    let around = [around, &["prlimit", "--data=1500000000:1500000000"]].concat();
-    let mut host = Setup::with(&["lab"]).around(&around).prepare();
+    let mut host = Setup::with(&["lab"]).without_compiler().prepare();
     let said = host.cli(None, &["check", "plugins/lab.wasm"]);
     assert_eq!(said.code, 0, "{said:?}");
     host.start();
@@ -100,6 +95,44 @@ fn serve_runs_code_that_check_compiled() {
     let other = fixture(&json!([{"name": "never_compiled"}]));
     // The proof that this host cannot compile.
     host.admin.put("/v1/plugins/other", &other).problem(500, "fault");
+}
+
+/// The signal STOP keeps the compiler from its end until the test continues it.
+#[test]
+#[cfg(target_os = "linux")]
+fn host_answers_while_a_plugin_loads() {
+    let signal = |name: &str, process: u32| {
+        let sent = Command::new("kill").args([name, &process.to_string()]).status().unwrap();
+        assert!(sent.success(), "{name}");
+    };
+    let mut host = Setup::with(&["lab"]).start();
+    host.kill();
+    fs::write(host.plugin_file("slow"), bomb(30)).unwrap();
+    host.start_loading();
+    // The first answer comes after the host has tried its compiler. Its only other child compiles the slow plugin, because the
+    // code of `lab` is in the data folder.
+    let healthy = host.stranger().get("/healthz");
+    let compiler = loop {
+        if let [compiler] = children(host.process())[..] {
+            break compiler;
+        }
+        thread::yield_now();
+    };
+    signal("-STOP", compiler);
+    assert_eq!(healthy.status, 200, "{}", healthy.text);
+    let _ = host.stranger().get("/readyz").problem(503, "loading");
+    let plugins = || host.admin.get("/v1/status").ok(200)["plugins"].clone();
+    assert_eq!(plugins(), json!({"live": ["lab"], "loading": ["slow"], "rejected": []}));
+    let said = host.cli(None, &["status"]);
+    assert!(said.code == 0 && said.out.contains("  loading   slow\n"), "{said:?}");
+    assert_eq!(host.agent.call("c", "echo", json!({"value": 1}))["calls"][0]["outcome"], "ok");
+    let unknown = json!({"calls": [{"id": "a", "tool": "bomb", "arguments": {}}]});
+    let _ = host.agent.post("/v1/conversations/c/turns", &unknown).problem(503, "loading");
+    signal("-CONT", compiler);
+    host.admin.until("/v1/status", |status| (status.json()["plugins"]["loading"] == json!([])).then_some(()));
+    assert_eq!(plugins(), json!({"live": ["lab", "slow"], "loading": [], "rejected": []}));
+    assert_eq!(host.stranger().get("/readyz").status, 200);
+    assert_eq!(host.agent.call("c", "bomb", json!({}))["calls"][0]["outcome"], "ok");
 }
 
 #[test]

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 
 use expect_test::expect;
 use serde_json::{Value, json};
 use toolgate_tests::domain::Digest;
-use toolgate_tests::guests::{fixture, plugin, with_section};
+use toolgate_tests::guests::{fixture, illegal, plugin, with_section};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::outcomes;
 
@@ -66,21 +68,32 @@ fn configure(host: &Host, tables: &str) {
     fs::write(host.folder().join("toolgate.toml"), format!("{head}{tables}")).unwrap();
 }
 
-/// The printed lines work as they are, also for a service on the same machine.
+/// The output works as it is, also for a service on the same machine: the request arrives, and its answer too.
 #[test]
 fn printed_grant_of_a_private_address_allows_it() {
-    let host = Setup::default().prepare();
+    let (listener, mut host) = (TcpListener::bind("127.0.0.1:0").unwrap(), Setup::default().prepare());
+    let at = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(&stream).lines();
+        let request = lines.next().unwrap().unwrap();
+        while !lines.next().unwrap().unwrap().is_empty() {}
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", request.len());
+        (&stream).write_all((head + &request).as_bytes()).unwrap();
+    });
     configure(&host, "");
-    let wants = "[[wants.http]]\nurl = \"http://127.0.0.1:8080/\"\nwhy = \"a service beside it\"";
-    fs::write(host.plugin_file("near"), packed(&host, &fixture(&json!([{}])), wants)).unwrap();
-    let said = host.cli(None, &["grants", "near", "--json"]);
-    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
-    let lines = report["lines"].as_str().unwrap();
-    assert!(lines.contains("url = \"http://127.0.0.1:8080/\"") && lines.contains("private = true"), "{lines}");
-    configure(&host, lines);
-    let said = host.cli(None, &["grants", "near", "--json"]);
-    let report: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
-    assert_eq!(report["requested"][0]["state"], "granted", "{report:#}");
+    let wants = format!("[[wants.http]]\nurl = \"http://{at}/\"\nwhy = \"a service beside it\"");
+    fs::write(host.plugin_file("near"), packed(&host, &illegal("fetcher"), &wants)).unwrap();
+    let said = host.cli(None, &["grants", "near"]);
+    assert!(said.code == 0 && said.out.contains("\nprivate = true\n"), "{said:?}");
+    configure(&host, &said.out);
+    host.start();
+    let report: Value = serde_json::from_str(&host.cli(None, &["grants", "near", "--json"]).out).unwrap();
+    assert_eq!((&report["requested"][0]["state"], &report["lines"]), (&json!("granted"), &Value::Null), "{report:#}");
+    let turn = host.agent.call("c", "fetch", json!({"requests": [{"authority": at, "path": "/state"}]}));
+    assert_eq!(outcomes(&turn), ["ok"], "{turn:#}");
+    let answer = &turn["calls"][0]["content"]["result"][0];
+    assert_eq!((&answer["status"], &answer["body"]), (&json!(200), &json!("GET /state HTTP/1.1")), "{answer:#}");
 }
 
 /// Clouds serve the credentials of a machine at such addresses.

@@ -12,6 +12,9 @@ mod durable;
 mod examples;
 #[path = "languages/reaching.rs"]
 mod reaching;
+#[cfg(target_os = "linux")]
+#[path = "languages/sharing.rs"]
+mod sharing;
 #[path = "languages/skeletons.rs"]
 mod skeletons;
 #[path = "languages/stopping.rs"]

@@ -84,6 +84,11 @@ impl Cache {
         kit::Cache::at(&folder).ok()
     }
 
+    /// The option that names the folder, as the user typed it.
+    pub(crate) fn typed(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
     /// The folder for compiled code.
     pub(crate) fn compiled(&self) -> Option<PathBuf> {
         self.folder().map(|cache| cache.compiled())
@@ -113,6 +118,15 @@ pub(crate) fn value_name(value: impl ValueEnum) -> Option<String> {
 /// Whether only this machine can reach an address.
 pub(crate) fn is_private(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
+}
+
+/// Quotes a text for a shell, as one word. So a plugin's choice runs nothing when it is pasted.
+pub(crate) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    if !text.is_empty() && text.chars().all(plain) && !text.starts_with('-') {
+        return text.to_owned();
+    }
+    format!("'{}'", escape::line(text).replace('\'', "'\\''"))
 }
 
 /// Parses a conversation's id.
@@ -243,6 +257,22 @@ fn pointing_to_them(command: Command, logging: &[Arg]) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (text, expected) in [
+            ("accept", "accept"),
+            ("plugins/a.b", "plugins/a.b"),
+            ("not now", "'not now'"),
+            ("", "''"),
+            ("-rf", "'-rf'"),
+            ("$(rm x)", "'$(rm x)'"),
+            ("a'; rm x; '", r"'a'\''; rm x; '\'''"),
+            ("two\nlines", r"'two\nlines'"),
+        ] {
+            assert_eq!(word(text), expected);
+        }
+    }
 
     #[test]
     fn host_options_may_be_in_front_of_the_command() {

@@ -3,7 +3,7 @@
 mod arguments;
 mod steps;
 
-pub(crate) use arguments::{approved, submitted};
+pub(crate) use arguments::{approved, submitted, voted};
 pub(crate) use steps::step;
 
 use api::{
@@ -13,6 +13,7 @@ use api::{
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
 use serde::Serialize;
 
+use crate::args::word;
 use crate::report::token_with;
 use crate::terminal::{Style, Terminal};
 
@@ -188,7 +189,7 @@ fn commands(item: &Suspension) -> Vec<String> {
             .enumerate()
             .map(|(position, choice)| {
                 let data = if position == 0 && item.response_schema.is_some() { " 'ANSWER AS JSON'" } else { "" };
-                format!("toolgate answer {id}{data} --decision {}", quoted(choice.0.as_str()))
+                format!("toolgate answer {id}{data} --decision {}", word(choice.0.as_str()))
             })
             .collect(),
         SuspensionKind::Elicitation => vec![format!("toolgate answer {id} 'ANSWER AS JSON'")],
@@ -202,15 +203,6 @@ fn commands(item: &Suspension) -> Vec<String> {
         // Nobody answers.
         SuspensionKind::Timer | SuspensionKind::Children | SuspensionKind::RateLimit => Vec::new(),
     }
-}
-
-/// Quotes a word for a shell, so that a plugin's choice runs nothing when it is pasted.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('-') {
-        return word.to_owned();
-    }
-    format!("'{}'", escape::line(word).replace('\'', "'\\''"))
 }
 
 /// A turn with the state of each call and its open suspensions.

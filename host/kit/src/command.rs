@@ -1,9 +1,9 @@
 //! The one place that starts programs. It keeps their output and shows it when they fail.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use crate::{Failed, Fault};
 
@@ -65,32 +65,41 @@ impl Invocation {
 
     /// Runs it to its end, and returns its standard output. `attempt` is its purpose, as in `compiling the plugin`.
     pub(crate) fn run(mut self, attempt: &str) -> Result<String, Failed> {
-        let shown = self.shown();
-        let output = match self.command.output() {
-            Ok(output) => output,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let program = self.command.get_program().to_string_lossy().into_owned();
-                let unknown = || {
-                    (format!("the program {program}"), "install it, and make sure that it is in the PATH".to_owned())
-                };
-                let (what, install) = self.install.unwrap_or_else(unknown);
-                return Err(Failed::Missing { what, install });
-            }
-            Err(source) => return Err(Failed::Io { attempt: format!("run {shown}"), source }),
-        };
-        let printed = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() {
-            return Ok(printed(&output.stdout));
+        let output = self.command.output();
+        let Output { status, stdout, stderr } = output.map_err(|error| self.not_started(error))?;
+        if status.success() {
+            return Ok(text(&stdout));
         }
-        let mut all = printed(&output.stdout);
-        if !all.is_empty() && !all.ends_with('\n') {
-            all.push('\n');
+        let mut printed = text(&stdout);
+        if !printed.is_empty() && !printed.ends_with('\n') {
+            printed.push('\n');
         }
-        all.push_str(&printed(&output.stderr));
-        if all.trim().is_empty() {
-            all = format!("it printed nothing and ended with {}", output.status);
+        Err(self.ended(attempt, status, printed + &text(&stderr)))
+    }
+
+    /// Runs a compiler to its end, and returns both streams of its output, in the order in which it printed them.
+    pub(crate) fn compile(mut self, attempt: &str) -> Result<String, Failed> {
+        let output = in_order(&mut self.command);
+        let (status, printed) = output.map_err(|error| self.not_started(error))?;
+        if status.success() { Ok(printed) } else { Err(self.ended(attempt, status, printed)) }
+    }
+
+    fn not_started(&self, error: io::Error) -> Failed {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Failed::Io { attempt: format!("run {}", self.shown()), source: error };
         }
-        Err(Failed::Program { attempt: attempt.to_owned(), command: shown, output: end(&all), fault: self.fault })
+        let program = self.command.get_program().to_string_lossy();
+        let unknown =
+            || (format!("the program {program}"), "install it, and make sure that it is in the PATH".to_owned());
+        let (what, install) = self.install.clone().unwrap_or_else(unknown);
+        Failed::Missing { what, install }
+    }
+
+    fn ended(&self, attempt: &str, status: ExitStatus, mut printed: String) -> Failed {
+        if printed.trim().is_empty() {
+            printed = format!("it printed nothing and ended with {status}");
+        }
+        Failed::Program { attempt: attempt.to_owned(), command: self.shown(), output: end(&printed), fault: self.fault }
     }
 
     fn shown(&self) -> String {
@@ -98,6 +107,22 @@ impl Invocation {
         let words = std::iter::once(self.command.get_program()).chain(self.command.get_args());
         folder.unwrap_or_default() + &words.map(word).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Runs a program with one pipe for both streams.
+fn in_order(command: &mut Command) -> io::Result<(ExitStatus, String)> {
+    let (mut reader, writer) = io::pipe()?;
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    // The pipe ends when nobody can write to it, and the command keeps what it passed to the child.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut printed = Vec::new();
+    let read = reader.read_to_end(&mut printed);
+    let status = child.wait()?;
+    read.map(|_| (status, text(&printed)))
+}
+
+fn text(printed: &[u8]) -> String {
+    String::from_utf8_lossy(printed).into_owned()
 }
 
 /// A word, quoted for a shell.
@@ -135,6 +160,18 @@ mod tests {
         assert_eq!(failed.command(), Some("sh -c 'echo out; echo err >&2; exit 3'"));
         let failed = shell("exit 3").run("trying").unwrap_err();
         assert_eq!(failed.output(), Some("it printed nothing and ended with exit status: 3"));
+    }
+
+    #[test]
+    fn compiler_output_keeps_its_order() {
+        let both = "echo 1; echo 2 >&2; echo 3; printf 4 >&2";
+        assert_eq!(shell(both).compile("trying").unwrap(), "1\n2\n3\n4");
+        let failed = shell(&format!("{both}; exit 3")).compile("trying").unwrap_err();
+        assert_eq!(failed.output(), Some("1\n2\n3\n4"));
+        let failed = shell("exit 3").compile("trying").unwrap_err();
+        assert_eq!(failed.output(), Some("it printed nothing and ended with exit status: 3"));
+        let failed = Invocation::new("toolgate-no-such-program").compile("trying").unwrap_err();
+        assert_eq!(failed.to_string(), "the program toolgate-no-such-program is missing");
     }
 
     #[test]

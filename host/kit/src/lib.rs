@@ -49,9 +49,19 @@ pub struct Kit<'a> {
     pub offline: bool,
     /// Gets one line for each step of the build.
     pub say: &'a dyn Fn(&str),
+    /// Gets what the compilers of a successful build have printed, such as warnings.
+    pub printed: &'a dyn Fn(&str),
 }
 
 impl Kit<'_> {
+    /// Passes on what a compiler has printed, unless it printed nothing.
+    fn pass_on(&self, printed: &str) {
+        let printed = printed.trim_end();
+        if !printed.trim_start().is_empty() {
+            (self.printed)(printed);
+        }
+    }
+
     /// A file that the binary embeds.
     fn carried(&self, path: &str) -> Result<&'static [u8], Failed> {
         let found = self.carried.iter().find(|(carried, _)| *carried == path).map(|(_, content)| *content);

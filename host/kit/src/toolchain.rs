@@ -306,7 +306,7 @@ mod tests {
     const LIST: &[(&str, &[u8])] = &[("sdk/c/toolchain/requirements.txt", b"x==1 --hash=sha256:00\n")];
 
     fn kit<'a>(folder: &Path, offline: bool, say: &'a dyn Fn(&str)) -> Kit<'a> {
-        Kit { carried: LIST, cache: Cache::at(folder).unwrap(), offline, say }
+        Kit { carried: LIST, cache: Cache::at(folder).unwrap(), offline, say, printed: &|_| {} }
     }
 
     #[test]

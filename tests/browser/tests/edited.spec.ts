@@ -59,3 +59,29 @@ for (const [decision, label] of [
     await expect(approvals(page).locator("[part=arguments] .label")).toHaveText([label]);
   });
 }
+
+test("a card shows the defaults of what the arguments leave out", async ({ start, enter }) => {
+  const rule = '[[policy]]\ntools = "text_stats"\nrule = "ask"\n';
+  const host = await start({ plugins: ["textkit"], tables: rule });
+  const agent = host.token("agent", ["caller"]);
+  const page = await enter(host, host.token("alice", ["approver"]));
+  const turn = await agent.call("defaults", "text_stats", { text: "alpha" });
+  await agent.call("defaults", "text_stats", { text: "omega", top: 3 });
+  const card = approvals(page, "alpha");
+  const defaults = card.locator("[part=defaults]");
+  await expect(approvals(page, "omega").locator("[part=arguments]")).toHaveCount(1);
+  await expect(approvals(page, "omega").locator("[part=defaults]")).toHaveCount(0);
+  await stay(page);
+  for (const state of ["open", "closed"]) {
+    if (state === "closed") {
+      await button(card, "Approve").click();
+      await expect(card.getByRole("status")).toContainText("Approved by alice");
+    }
+    await expect(card.locator("[part=arguments] pre")).toHaveText('{ "text": "alpha" }');
+    await expect(defaults.locator(".label")).toHaveText(
+      "The tool’s defaults, for what the arguments leave out",
+    );
+    await expect(defaults.locator("pre")).toHaveText('{ "/top": 10 }');
+  }
+  expect((await agent.ended(turn)).outcome).toBe("ok");
+});

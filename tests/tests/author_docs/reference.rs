@@ -4,20 +4,48 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use super::{Block, Page, StandIns, WRITE_TOOLS, blocks, how_to, plugins, root};
+use super::{Block, Page, RUST_SDK, StandIns, WRITE_TOOLS, blocks, how_to, plugins, root};
 
-/// The pages that have commands, and why these are not run.
-const NOT_RUN: [(&str, &str); 10] = [
-    ("CONTRIBUTING.md", "they set up a checkout and run CI"),
-    ("docs/conformance.md", "the tests of `toolgate conform` run them"),
-    ("docs/console.md", "they run until they are stopped, or make pictures"),
-    ("docs/isolation.md", "the suite takes minutes, and CI runs it in a night"),
-    ("plugins/README.md", "CI runs them"),
-    ("plugins/forge/README.md", "they call a forge on the internet"),
-    ("sdk/c/README.md", "docs/write-tools/c.md has them, without Debian's compiler"),
-    ("sdk/go/README.md", "docs/write-tools/go.md has them"),
-    ("sdk/rust/README.md", "docs/write-tools/rust.md has them"),
-    ("sdk/web/README.md", "CI runs them"),
+/// Why the commands of a page are not run.
+enum NotRun {
+    Because(&'static str),
+    /// This page has them too, except those of this program, and is followed.
+    OtherPage(&'static str, Option<&'static str>),
+}
+
+/// The pages that have commands which are not run.
+const NOT_RUN: [(&str, NotRun); 9] = [
+    ("CONTRIBUTING.md", NotRun::Because("they set up a checkout and run CI")),
+    ("docs/conformance.md", NotRun::Because("the tests of `toolgate conform` run them")),
+    ("docs/console.md", NotRun::Because("they run until they are stopped, or make pictures")),
+    ("docs/isolation.md", NotRun::Because("the suite takes minutes, and CI runs it in a night")),
+    ("plugins/README.md", NotRun::Because("CI runs them")),
+    ("plugins/forge/README.md", NotRun::Because("they call a forge on the internet")),
+    // The compiler is Debian's.
+    ("sdk/c/README.md", NotRun::OtherPage("docs/write-tools/c.md", Some("clang-16"))),
+    ("sdk/go/README.md", NotRun::OtherPage("docs/write-tools/go.md", None)),
+    ("sdk/web/README.md", NotRun::Because("CI runs them")),
+];
+
+/// Commands that always print something.
+const PRINTING: [&str; 17] = [
+    "approve",
+    "answer",
+    "audit",
+    "call",
+    "check",
+    "conform",
+    "conversations",
+    "grants",
+    "pack",
+    "pending",
+    "policy",
+    "show",
+    "status",
+    "submit",
+    "tools",
+    "turns",
+    "verify-build",
 ];
 
 /// Folders that contain what others wrote, or what was built.
@@ -45,14 +73,24 @@ fn read(name: &str) -> String {
 }
 
 fn followed() -> BTreeSet<String> {
-    let lists: [&[&str]; 4] = [&["README.md"], WRITE_TOOLS, how_to::FOLLOWED, plugins::FOLLOWED];
+    let lists: [&[&str]; 4] = [&["README.md", RUST_SDK], WRITE_TOOLS, how_to::FOLLOWED, plugins::FOLLOWED];
     lists.into_iter().flatten().map(|&name| name.to_owned()).collect()
 }
 
-/// The languages of the blocks of a page.
+/// The languages of the blocks of a page. Each block has two fences.
 fn languages(page: &str) -> BTreeSet<&str> {
-    let infos = page.lines().filter_map(|line| line.trim_start().strip_prefix("```"));
-    infos.filter_map(|info| info.split_whitespace().next()).collect()
+    let fences = page.lines().filter_map(|line| line.trim_start().strip_prefix("```"));
+    fences.step_by(2).map(|info| info.split_whitespace().next().unwrap_or_default()).collect()
+}
+
+/// The commands of a page, without comments, each on one line.
+fn commands(page: &str) -> Vec<String> {
+    let runs = blocks(page).into_iter().filter_map(|block| match block {
+        Block::Run(commands) | Block::Stopped(commands) => Some(commands.replace("\\\n", "")),
+        _ => None,
+    });
+    let lines = runs.flat_map(|run| run.lines().map(str::to_owned).collect::<Vec<_>>());
+    lines.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned()).collect()
 }
 
 #[test]
@@ -64,16 +102,57 @@ fn every_page_with_commands_is_followed_or_says_why_not() {
         if languages.contains("sh") {
             with_commands.insert(name.clone());
         }
-        if ["bash", "console", "shell"].iter().any(|other| languages.contains(other)) {
+        if ["", "bash", "console", "shell"].iter().any(|other| languages.contains(other)) {
             unknown.insert(name);
         }
     }
-    assert_eq!(unknown, BTreeSet::new(), "blocks of commands are ```sh");
-    let not_run = BTreeSet::from(NOT_RUN.map(|(name, _)| name.to_owned()));
+    assert_eq!(unknown, BTreeSet::new(), "blocks of commands are ```sh, and their output is ```text");
+    let not_run = BTreeSet::from_iter(NOT_RUN.iter().map(|(name, _)| (*name).to_owned()));
     let followed = followed();
     assert_eq!(not_run.intersection(&followed).count(), 0);
     let listed: BTreeSet<_> = followed.union(&not_run).cloned().collect();
     assert_eq!(with_commands, listed, "the pages with commands, and the lists of this test");
+}
+
+#[test]
+fn page_that_repeats_another_has_only_its_commands() {
+    for (name, not_run) in &NOT_RUN {
+        match not_run {
+            NotRun::Because(why) => assert!(!why.contains(".md"), "{name}: the other page is not compared"),
+            NotRun::OtherPage(other, except) => {
+                assert!(followed().contains(*other), "{name}: {other} is not followed");
+                let run = commands(&read(other)).join("\n");
+                let repeated = commands(&read(name));
+                let is_run = |command: &String| run.contains(command.as_str());
+                let is_exception = |command: &String| except.is_some_and(|program| command.starts_with(program));
+                let others: Vec<_> = repeated.iter().filter(|command| !is_run(command)).collect();
+                assert!(others.iter().all(|command| is_exception(command)), "{name}: {other} has not {others:?}");
+                assert_eq!(others.is_empty(), except.is_none(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn output_of_the_last_command_of_a_block_is_compared() {
+    let (mut compared, mut missing) = (0, Vec::new());
+    for name in followed() {
+        let blocks = blocks(&read(&name));
+        for (n, block) in blocks.iter().enumerate() {
+            let (Block::Run(commands) | Block::Stopped(commands)) = block else { continue };
+            let last = commands.lines().last().unwrap_or_default();
+            let prints = last.strip_prefix("toolgate ").and_then(|words| words.split(' ').next());
+            if prints.is_none_or(|command| !PRINTING.contains(&command)) || last.contains('>') {
+                continue;
+            }
+            match blocks.get(n + 1) {
+                Some(Block::Expect(_)) => compared += 1,
+                _ => missing.push(format!("{name}: {last}")),
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new(), "a block ```text follows");
+    assert!(compared >= 40, "{compared} outputs are compared");
 }
 
 #[test]

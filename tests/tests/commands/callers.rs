@@ -404,6 +404,26 @@ fn approval_by_two_counts_them_and_names_both() {
     both_are_named(&host, &bob, &turn);
 }
 
+/// What is edited is approved only when all have approved it.
+#[test]
+fn edited_vote_is_not_shown_as_approved() {
+    let rule = "[[policy]]\ntools = \"gated_echo\"\nrule = \"ask\"\nneeds = [{ quorum = 2 }]\n";
+    let host = Setup::with(&["lab"]).tables(rule).start();
+    let bob = host.token("bob", &["approver"], None);
+    let turn = host.agent.submit("c", json!([{"id": "one", "tool": "gated_echo", "arguments": {"value": 1}}]));
+    let suspension = suspension_of(&turn);
+    let answered = |by: &Client| {
+        let said = host.cli(Some(by), &["approve", &suspension, "--arguments", r#"{"value":2}"#]);
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out.split_once(&format!("answered {suspension}: ")).unwrap().1.to_owned()
+    };
+    let rows = "  submitted   {\"value\":1}\n  changed     value: 1 -> 2\n";
+    let first = format!("approve, 1 of 2 approvals: the call still waits\n  vote        {{\"value\":2}}\n{rows}");
+    assert_eq!(answered(&host.approver), first);
+    assert_eq!(answered(&bob), format!("approve\n  approved    {{\"value\":2}}\n{rows}"));
+    assert_eq!(host.agent.settled(&turn)["calls"][0]["content"]["result"], json!(2));
+}
+
 fn both_are_named(host: &Host, bob: &Client, turn: &Value) {
     let (_, suspension) = (host.agent.settled(turn), suspension_of(turn));
     check(

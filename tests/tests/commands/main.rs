@@ -6,6 +6,7 @@
 mod audit;
 mod callers;
 mod developing;
+mod formats;
 mod hostile;
 mod logs;
 mod making;

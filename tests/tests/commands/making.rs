@@ -95,7 +95,7 @@ fn a_build_that_fails_leaves_what_was_built(host: &Host) {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("error: compiling the plugin failed"), "{said:?}");
     assert!(said.err.contains("\nerror[E0308]: mismatched types\n") && !said.err.contains("{\"reason\""), "{said:?}");
-    assert!(said.err.ends_with("hint: to repeat it: toolgate build hello\n"), "{said:?}");
+    a_command_repeats_it(host, &said);
     let said = build(host, &["hello", "--json"]);
     let failed: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((said.code, &failed["ok"], &failed["fault"]), (1, &json!(false), &json!("plugin")), "{failed}");
@@ -107,6 +107,31 @@ fn a_build_that_fails_leaves_what_was_built(host: &Host) {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("a host would refuse hello") && said.err.contains("hello count"), "{said:?}");
     assert_eq!(std::fs::read(&built).unwrap(), before);
+}
+
+/// The command has the typed options. A shell that runs it repeats the failure, also in a folder whose name has a space.
+fn a_command_repeats_it(host: &Host, said: &Said) {
+    let hint = |said: &str| said.lines().last().unwrap().strip_prefix("hint: to repeat it: ").unwrap().to_owned();
+    let cache = host.folder().join("cache");
+    assert_eq!(hint(&said.err), format!("toolgate build hello --cache {} --offline", cache.display()));
+    let (folder, spaced) = (host.folder().join("hello"), host.folder().join("my plugins"));
+    std::fs::create_dir(&spaced).unwrap();
+    std::fs::rename(&folder, spaced.join("hello")).unwrap();
+    // Without --lang, the language is unclear.
+    std::fs::write(spaced.join("hello/plugin.c"), "").unwrap();
+    let said = build(host, &["my plugins/hello", "--lang", "rust", "--out", "it's.wasm", "--cache", "my cache"]);
+    let command = r"toolgate build 'my plugins/hello' --lang rust --out 'it'\''s.wasm' --cache 'my cache' --offline";
+    assert_eq!((said.code, hint(&said.err).as_str()), (1, command), "{said:?}");
+    let binary = host.command(None, &[]).get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("toolgate() {{ \"$BINARY\" \"$@\"; }}; {command}")]).env("BINARY", binary);
+    shell.current_dir(host.folder()).env("CARGO_TARGET_DIR", plugins().join("target/new")).stdin(Stdio::null());
+    let again = shell.output().unwrap();
+    let errors = String::from_utf8(again.stderr).unwrap();
+    assert_eq!((again.status.code(), hint(&errors).as_str()), (Some(1), command), "{errors}");
+    assert!(errors.contains("\nerror[E0308]: mismatched types\n"), "{errors}");
+    std::fs::remove_file(spaced.join("hello/plugin.c")).unwrap();
+    std::fs::rename(spaced.join("hello"), &folder).unwrap();
 }
 
 /// `toolgate build` with a target folder that stays between runs.

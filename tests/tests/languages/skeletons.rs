@@ -65,6 +65,50 @@ fn rust() {
     reaching::no_format_is_checked(&Setup::default().component("hello", component).start());
 }
 
+/// The output of a successful build to standard error.
+#[track_caller]
+fn errors(host: &Host) -> String {
+    let output = toolgate(host, &["build", "hello"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+/// A build without warnings prints only its own steps.
+#[track_caller]
+fn warning_is_shown(language: &str, source: &str, code: &str, warning: &str) {
+    if left_out() {
+        return;
+    }
+    let host = Setup::default().prepare();
+    done(&host, &["new", "hello", "--lang", language]);
+    if language == "rust" {
+        // With the versions of the example plugins, cargo needs no registry.
+        fs::copy(root().join("plugins/Cargo.lock"), host.folder().join("hello/Cargo.lock")).unwrap();
+    }
+    let said = errors(&host);
+    let steps = ["compiling hello with ", "checking the component as a host would"];
+    assert!(said.lines().all(|line| steps.iter().any(|step| line.starts_with(step))), "{said}");
+    let source = host.folder().join("hello").join(source);
+    fs::write(&source, fs::read_to_string(&source).unwrap() + code).unwrap();
+    let said = errors(&host);
+    let (before, after) = said.split_once(warning).unwrap_or_else(|| panic!("{warning}: {said}"));
+    assert!(before.contains(steps[0]) && after.contains(steps[1]), "it is at its place: {said}");
+    assert!(!said.contains("{\"reason\"") && !said.contains("Finished"), "{said}");
+}
+
+#[test]
+fn warnings_of_rust_are_shown() {
+    let warning = "warning: function `unused` is never used\n  --> src/lib.rs:";
+    warning_is_shown("rust", "src/lib.rs", "\nfn unused() {}\n", warning);
+}
+
+#[test]
+fn warnings_of_c_are_shown() {
+    let warning = "warning: unused function 'unused' [-Wunused-function]\n";
+    warning_is_shown("c", "plugin.c", "\nstatic void unused(void) {}\n", warning);
+}
+
 #[test]
 fn offline_says_what_is_missing() {
     let host = Setup::default().prepare();

@@ -1,14 +1,84 @@
-//! The same source gives the same component, in another folder and at another time: `toolgate verify-build` agrees with the
-//! build that the suite made earlier.
+//! The same source gives the same component, in another folder, at another time and for another user: `toolgate verify-build` agrees
+//! with the build that the suite made earlier.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use domain::Digest;
 use serde_json::Value;
+use tempfile::TempDir;
+use toolgate_tests::dev::toolgate_with;
 use toolgate_tests::host::{Host, Setup};
 
 use super::{done, left_out, root, toolgate};
+
+/// Another user: another home, other folders for temporary files and for caches. The cache has these toolchains of the suite's cache,
+/// so nothing is downloaded, and what they compile themselves, such as a standard library, is compiled again.
+struct OtherUser(TempDir);
+
+impl OtherUser {
+    fn with(toolchains: &[&str]) -> Self {
+        let target = root().join("target");
+        // Links are possible within one file system.
+        let user = Self(tempfile::Builder::new().prefix("other-user-").tempdir_in(&target).unwrap());
+        for folder in ["home", "tmp", "cache/toolchains"] {
+            fs::create_dir_all(user.path(folder)).unwrap();
+        }
+        let all = target.join("toolchains/toolchains");
+        for name in all.read_dir().unwrap().map(|entry| entry.unwrap().file_name()) {
+            let is_toolchain = |known: &&str| name.to_string_lossy().starts_with(&format!("{known}-"));
+            if toolchains.iter().any(is_toolchain) {
+                link(&all.join(&name), &user.path("cache/toolchains").join(&name));
+            }
+        }
+        user
+    }
+
+    /// With the suite's Rust, and with its packages at another path.
+    fn with_rust() -> (Self, Vec<(&'static str, PathBuf)>) {
+        let user = Self::with(&[]);
+        let home = variable("HOME").unwrap_or_default();
+        let cargo = variable("CARGO_HOME").unwrap_or_else(|| home.join(".cargo"));
+        fs::create_dir(user.path("cargo")).unwrap();
+        for entry in cargo.read_dir().unwrap() {
+            let name = entry.unwrap().file_name();
+            symlink(cargo.join(&name), user.path("cargo").join(&name)).unwrap();
+        }
+        let rustup = variable("RUSTUP_HOME").unwrap_or_else(|| home.join(".rustup"));
+        let folders = [user.folders(), vec![("CARGO_HOME", user.path("cargo")), ("RUSTUP_HOME", rustup)]].concat();
+        (user, folders)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn folders(&self) -> Vec<(&'static str, PathBuf)> {
+        let named = [("HOME", "home"), ("TMPDIR", "tmp"), ("TOOLGATE_CACHE", "cache")];
+        named.iter().map(|(variable, name)| (*variable, self.path(name))).collect()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the suite's Rust is where these variables say")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
+/// Links a file, or all files of a folder. Its own links are copied.
+fn link(from: &Path, to: &Path) {
+    let kind = from.symlink_metadata().unwrap().file_type();
+    if kind.is_symlink() {
+        symlink(from.read_link().unwrap(), to).unwrap();
+    } else if kind.is_dir() {
+        fs::create_dir(to).unwrap();
+        for name in from.read_dir().unwrap().map(|entry| entry.unwrap().file_name()) {
+            link(&from.join(&name), &to.join(&name));
+        }
+    } else {
+        fs::hard_link(from, to).unwrap();
+    }
+}
 
 /// Folders that are not sources.
 const GENERATED: [&str; 6] = ["build", "target", "node_modules", "__pycache__", "template", "toolchain"];
@@ -27,27 +97,27 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Verifies a folder against a component. Returns the exit code and the answer.
-fn verified(host: &Host, folder: &str, component: &Path) -> (Option<i32>, Value) {
+/// Verifies a folder against a component, with these folders in the environment. Returns the exit code and the answer.
+fn verified(host: &Host, folder: &str, component: &Path, folders: &[(&str, PathBuf)]) -> (Option<i32>, Value) {
     let digest = Digest::of(fs::read(component).unwrap()).to_string();
     let words = ["verify-build", folder, &digest, "--component", &component.display().to_string(), "--json"];
-    let output = toolgate(host, &words);
+    let output = toolgate_with(host, &words, folders);
     let said = String::from_utf8_lossy(&output.stderr);
     let answer = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
     assert_ne!(output.status.code(), Some(4), "{said}");
     (output.status.code(), answer)
 }
 
-/// Builds an example plugin again, in a copy of the folders that it needs.
+/// Another user builds an example plugin again, in a copy of the folders that it needs.
 #[track_caller]
-fn example(name: &str, sdk: &str) -> (Option<i32>, Value) {
+fn example(name: &str, sdk: &str, toolchains: &[&str]) -> (Option<i32>, Value) {
     let host = Setup::default().prepare();
     for folder in [format!("plugins/{name}"), format!("sdk/{sdk}"), "wit".into()] {
         copy(&root().join(&folder), &host.folder().join("another/checkout").join(&folder));
     }
     let component = root().join("plugins").join(name).join("build").join(format!("{name}.wasm"));
     let folder = format!("another/checkout/plugins/{name}");
-    let answer = verified(&host, &folder, &component);
+    let answer = verified(&host, &folder, &component, &OtherUser::with(toolchains).folders());
     for generated in ["build", "node_modules", "target"] {
         assert!(!host.folder().join(&folder).join(generated).exists(), "{generated} is removed");
     }
@@ -55,11 +125,11 @@ fn example(name: &str, sdk: &str) -> (Option<i32>, Value) {
 }
 
 #[track_caller]
-fn same(name: &str, sdk: &str, tool: &str) {
+fn same(name: &str, sdk: &str, toolchains: &[&str], tool: &str) {
     if left_out() {
         return;
     }
-    let (code, answer) = example(name, sdk);
+    let (code, answer) = example(name, sdk, toolchains);
     assert_eq!((code, &answer["verified"]), (Some(0), &Value::Bool(true)), "{answer:#}");
     assert_eq!(answer["built"], answer["expected"]);
     let tools = answer["tools"].as_array().unwrap();
@@ -68,22 +138,22 @@ fn same(name: &str, sdk: &str, tool: &str) {
 
 #[test]
 fn javascript_gives_the_same_component() {
-    same("dates", "js", "componentize-qjs 0.");
+    same("dates", "js", &["quickjs"], "componentize-qjs 0.");
 }
 
 #[test]
 fn typescript_gives_the_same_component() {
-    same("reshape", "js", "@bytecodealliance/componentize-js 0.");
+    same("reshape", "js", &["starlingmonkey"], "@bytecodealliance/componentize-js 0.");
 }
 
 #[test]
 fn go_gives_the_same_component() {
-    same("differ", "go", "go1.");
+    same("differ", "go", &["go"], "go1.");
 }
 
 #[test]
 fn c_gives_the_same_component() {
-    same("hasher", "c", "zig 0.");
+    same("hasher", "c", &["c", "yyjson"], "zig 0.");
 }
 
 #[test]
@@ -96,11 +166,11 @@ fn another_source_gives_another_component() {
     done(&host, &["build", "hello"]);
     let component = host.folder().join("hello/build/hello.wasm");
     copy(&host.folder().join("hello"), &host.folder().join("another/hello"));
-    assert_eq!(verified(&host, "another/hello", &component).0, Some(0));
+    assert_eq!(verified(&host, "another/hello", &component, &[]).0, Some(0));
     let source = host.folder().join("another/hello/plugin.c");
     let text = fs::read_to_string(&source).unwrap().replace("uint64_t words = 0;", "uint64_t words = 7;");
     fs::write(&source, text).unwrap();
-    let (code, answer) = verified(&host, "another/hello", &component);
+    let (code, answer) = verified(&host, "another/hello", &component, &[]);
     assert_eq!((code, &answer["verified"]), (Some(1), &Value::Bool(false)), "{answer:#}");
     assert_eq!(answer["component"]["tools"], answer["tools"]);
 
@@ -117,7 +187,7 @@ fn another_source_gives_another_component() {
 
 #[test]
 fn python_gives_the_same_component() {
-    same("stats", "python", "componentize-py 0.");
+    same("stats", "python", &["python"], "componentize-py 0.");
 }
 
 /// The files that Python, git and the tutorial make beside the sources change nothing.
@@ -164,6 +234,8 @@ fn rust_gives_the_same_component() {
     done(&host, &["build", "hello"]);
     let component = host.folder().join("hello/build/hello.wasm");
     copy(&host.folder().join("hello"), &host.folder().join("another/folder"));
-    let (code, answer) = verified(&host, "another/folder", &component);
+    let (user, folders) = OtherUser::with_rust();
+    let (code, answer) = verified(&host, "another/folder", &component, &folders);
+    drop(user);
     assert_eq!((code, &answer["verified"]), (Some(0), &Value::Bool(true)), "{answer:#}");
 }

@@ -83,8 +83,17 @@ pub(super) fn is_edited(item: &Suspension) -> bool {
 
 /// The approved arguments, the submitted ones, and how they differ.
 pub(crate) fn approved(submitted: &str, approved: &str) -> String {
+    compared("approved", submitted, approved)
+}
+
+/// The same for the arguments of a vote, while other approvals are missing.
+pub(crate) fn voted(submitted: &str, approved: &str) -> String {
+    compared("vote", submitted, approved)
+}
+
+fn compared(name: &str, submitted: &str, approved: &str) -> String {
     let mut card = String::new();
-    row(&mut card, "approved", &escape::json_line(approved));
+    row(&mut card, name, &escape::json_line(approved));
     submitted_row(&mut card, submitted, approved);
     card
 }

@@ -3,21 +3,6 @@
 use super::*;
 
 #[test]
-fn a_choice_is_quoted_for_a_shell() {
-    for (choice, expected) in [
-        ("accept", "accept"),
-        ("not now", "'not now'"),
-        ("", "''"),
-        ("-rf", "'-rf'"),
-        ("$(rm x)", "'$(rm x)'"),
-        ("a'; rm x; '", r"'a'\''; rm x; '\'''"),
-        ("two\nlines", r"'two\nlines'"),
-    ] {
-        assert_eq!(quoted(choice), expected);
-    }
-}
-
-#[test]
 fn a_receipt_fits_one_line() {
     for (receipt, line) in [
         ((12_345, 1_310_720, 34, 1_024, 2_560), "12 ms, 1.2 MiB, 34 host calls, 1 KiB in, 2.5 KiB out"),

@@ -64,7 +64,7 @@ impl Run for Answer {
         };
         let data = self.error.map(|error| Verbatim(api::json::string(&error))).or(self.data);
         let resolve = Resolve { data, comment: self.comment, ..Resolve::new(decision) };
-        send(&client, vec![(id, resolve)], self.json, terminal)
+        send(&client, vec![(id, resolve)], self.json, terminal).map(drop)
     }
 }
 
@@ -73,21 +73,23 @@ pub(super) fn suspension(client: &Client, id: SuspensionId) -> Result<Suspension
     client.read(&format!("/v1/suspensions/{id}"), &[])
 }
 
-/// Sends answers: one to its suspension, several together. Each is accepted or refused by itself.
+/// Sends answers: one to its suspension, several together. Each is accepted or refused by itself. Returns the accepted ones.
 pub(super) fn send(
     client: &Client,
     answers: Vec<(SuspensionId, Resolve)>,
     json: bool,
     terminal: &Terminal,
-) -> Result<(), Report> {
+) -> Result<Vec<Resolved>, Report> {
     if let [(id, resolve)] = answers.as_slice() {
         let resolved: Resolved = client.exchange(&format!("/v1/suspensions/{id}/resolve"), resolve)?;
         if json {
-            return Ok(terminal.line(escape::json_line(&serde_json::to_string(&resolved)?))?);
+            terminal.line(escape::json_line(&serde_json::to_string(&resolved)?))?;
+        } else {
+            print(&resolved, resolve, terminal)?;
         }
-        return accepted(&resolved, resolve, terminal);
+        return Ok(vec![resolved]);
     }
-    let mut worst = None;
+    let (mut accepted, mut worst) = (Vec::new(), None);
     for answers in answers.chunks(AT_ONCE) {
         let several = ResolveSeveral { answers: answers.iter().map(one_of_several).collect() };
         let results: ResolvedSeveral = client.exchange("/v1/pending/resolve", &several)?;
@@ -102,12 +104,15 @@ pub(super) fn send(
                     terminal.note(&format!("{}: ", escape::line(&result.suspension)));
                     refused.print(terminal);
                 }
-            } else if let Some(resolved) = result.ok.filter(|_| !json) {
-                accepted(&resolved, resolve, terminal)?;
+            } else if let Some(resolved) = result.ok {
+                if !json {
+                    print(&resolved, resolve, terminal)?;
+                }
+                accepted.push(resolved);
             }
         }
     }
-    worst.map_or(Ok(()), |worst| Err(Report::silent(worst)))
+    worst.map_or(Ok(accepted), |worst| Err(Report::silent(worst)))
 }
 
 fn one_of_several((id, resolve): &(SuspensionId, Resolve)) -> ResolveOne {
@@ -115,7 +120,7 @@ fn one_of_several((id, resolve): &(SuspensionId, Resolve)) -> ResolveOne {
     ResolveOne { suspension: id.to_string(), decision, data, arguments, comment, expect_digest, standing }
 }
 
-fn accepted(resolved: &Resolved, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
+fn print(resolved: &Resolved, resolve: &Resolve, terminal: &Terminal) -> Result<(), Report> {
     let again = if resolved.replayed { " (the same answer was recorded before)" } else { "" };
     let (id, decision) = (escape::line(&resolved.suspension), escape::line(resolve.decision.0.as_str()));
     let waits = match resolved.needs.as_slice() {

@@ -82,9 +82,11 @@ impl Run for Approve {
             answers.push((id, resolve));
             edited = self.arguments.clone().filter(|_| shown.closed.is_none()).map(|approved| (shown, approved));
         }
-        send(&client, answers, self.json, terminal)?;
+        let accepted = send(&client, answers, self.json, terminal)?;
         if let Some((shown, approved)) = edited.filter(|_| !self.json) {
-            terminal.line(card::approved(card::submitted(&shown), approved.as_str()).trim_end())?;
+            let still_waits = accepted.iter().any(|resolved| !resolved.needs.is_empty());
+            let rows = if still_waits { card::voted } else { card::approved };
+            terminal.line(rows(card::submitted(&shown), approved.as_str()).trim_end())?;
         }
         worst.map_or(Ok(()), |worst| Err(Report::silent(worst)))
     }

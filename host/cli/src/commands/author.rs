@@ -2,6 +2,7 @@
 //! component that a host loads.
 
 pub(super) mod flags;
+mod typed;
 
 use std::fmt::Display;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 use toolgate::Host;
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
+pub(super) use self::typed::Typed;
 use crate::args::{Cache, Toolchains, folder_instead};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
@@ -29,18 +31,24 @@ use crate::terminal::{Style, Terminal};
 pub(super) const CARRIED: Carried = include!(concat!(env!("OUT_DIR"), "/carried.rs"));
 
 /// The kit that builds plugins.
-pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
+pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str), printed: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
     let cache = args.cache.folder().ok_or_else(|| {
         Report::new(Exit::Usage, "there is no folder for toolchains, because neither TOOLGATE_CACHE nor HOME is set")
             .hint("name one with --cache")
     })?;
-    Ok(Kit { carried: CARRIED, cache, offline: args.offline, say })
+    Ok(Kit { carried: CARRIED, cache, offline: args.offline, say, printed })
 }
 
 /// Prints the steps of a build to standard error.
 pub(super) fn say(terminal: &Terminal) -> impl Fn(&str) {
     let terminal = *terminal;
     move |line| terminal.note(&format!("{}\n", terminal.note_style(Style::Faint, &escape::line(line))))
+}
+
+/// Prints the output of compilers to standard error, as they printed it.
+pub(super) fn printed(terminal: &Terminal) -> impl Fn(&str) {
+    let terminal = *terminal;
+    move |output| terminal.note(&escape::block(output, ""))
 }
 
 /// A failure of the kit, as a report.
@@ -134,15 +142,10 @@ pub(super) struct Made {
     pub(super) took: Duration,
 }
 
-/// Builds, packs and checks a plugin. The check grants exactly the plugin's requests. `folder` is the plugin's folder as the
-/// user typed it.
-pub(super) fn make(toolkit: &Kit<'_>, project: &Project, folder: &Path, engine: &Sandbox) -> Result<Made, Report> {
+/// Builds, packs and checks a plugin. The check grants exactly the plugin's requests.
+pub(super) fn make(toolkit: &Kit<'_>, project: &Project, typed: &Typed<'_>, engine: &Sandbox) -> Result<Made, Report> {
     made(toolkit, project, engine).map_err(|report| {
-        if !report.is_of_program() {
-            return report;
-        }
-        let folder = if folder == Path::new(".") { String::new() } else { format!(" {}", folder.display()) };
-        report.hint(format!("to repeat it: toolgate build{folder}"))
+        if report.is_of_program() { report.hint(format!("to repeat it: {}", typed.command())) } else { report }
     })
 }
 

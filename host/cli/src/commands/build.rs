@@ -10,7 +10,7 @@ use kit::{Language, Project};
 use serde_json::{Value, json};
 
 use super::Run;
-use super::author::{self, Made};
+use super::author::{self, Made, Typed};
 use crate::args::Toolchains;
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
@@ -54,10 +54,12 @@ impl Run for Build {
 
 impl Build {
     fn build(&self, terminal: &Terminal) -> Result<(), Report> {
-        let say = author::say(terminal);
-        let toolkit = author::kit(&self.toolchains, &say)?;
+        let (say, printed) = (author::say(terminal), author::printed(terminal));
+        let toolkit = author::kit(&self.toolchains, &say, &printed)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
-        let made = author::make(&toolkit, &project, &self.folder, &author::sandbox(&self.toolchains.cache)?)?;
+        let (folder, out, toolchains) = (&self.folder, self.out.as_deref(), &self.toolchains);
+        let typed = Typed { folder, lang: self.lang, out, toolchains };
+        let made = author::make(&toolkit, &project, &typed, &author::sandbox(&toolchains.cache)?)?;
         let file = match self.out.clone() {
             Some(out) => out,
             None => {

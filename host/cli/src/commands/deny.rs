@@ -35,6 +35,6 @@ impl Run for Deny {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let resolve = Resolve { comment: self.comment, ..Resolve::new(Decision::Deny) };
         let answers = self.suspensions.into_iter().map(|id| (id, resolve.clone())).collect();
-        send(&Client::new(&self.host)?, answers, self.json, terminal)
+        send(&Client::new(&self.host)?, answers, self.json, terminal).map(drop)
     }
 }

@@ -22,7 +22,7 @@ use toolgate::config::{Config, Grant};
 
 use self::calls::as_number;
 use self::sources::{Snapshot, Sources};
-use super::author::{self, Made};
+use super::author::{self, Made, Typed};
 use super::{Run, build, call};
 use crate::args::Toolchains;
 use crate::report::{Exit, Report};
@@ -92,8 +92,8 @@ impl Run for Dev {
             [tool, arguments] => Some((tool.clone(), call::arguments(arguments)?)),
             _ => None,
         };
-        let say = author::say(terminal);
-        let toolkit = author::kit(&self.toolchains, &say)?;
+        let (say, printed) = (author::say(terminal), author::printed(terminal));
+        let toolkit = author::kit(&self.toolchains, &say, &printed)?;
         let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
         let name = PluginName::new(project.name())?;
         let runtime = super::runtime()?;
@@ -212,7 +212,9 @@ impl Round<'_> {
             return Err(Report::new(Exit::Usage, format!("the plugin is now called {}", project.name()))
                 .hint("end this command with Ctrl-C and start it again"));
         }
-        let made = author::make(&self.kit, &project, &self.args.folder, &self.sandbox)?;
+        let Dev { folder, lang, toolchains, .. } = self.args;
+        let typed = Typed { folder, lang: *lang, out: None, toolchains };
+        let made = author::make(&self.kit, &project, &typed, &self.sandbox)?;
         let out = project.output();
         std::fs::create_dir_all(&out)?;
         let file = out.join(format!("{}.wasm", project.name()));

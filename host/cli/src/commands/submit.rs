@@ -54,7 +54,8 @@ pub(crate) struct Submit {
     /// Store nothing unless a call has to wait
     #[arg(long, conflicts_with = "format")]
     ephemeral: bool,
-    /// Print the results as messages for this provider's API; implies --wait
+    /// Print the results as messages for this provider's API; implies --wait. If there is nothing to append, this is `[]`,
+    /// or `null` for anthropic
     #[arg(long, value_parser = format::<Answer>())]
     format: Option<String>,
     /// Print the turn as JSON

@@ -11,7 +11,7 @@ use kit::{Language, Project};
 use serde_json::{Value, json};
 
 use super::Run;
-use super::author::{self, Made};
+use super::author::{self, Made, Typed};
 use crate::args::Toolchains;
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
@@ -94,10 +94,11 @@ impl VerifyBuild {
 
     fn built(&self, project: &Project, terminal: &Terminal) -> Result<Made, Report> {
         let target = tempfile::tempdir()?;
-        let say = author::say(terminal);
-        let toolkit = author::kit(&self.toolchains, &say)?;
+        let (say, printed) = (author::say(terminal), author::printed(terminal));
+        let toolkit = author::kit(&self.toolchains, &say, &printed)?;
         let project = project.clone().with_target(target.path());
-        author::make(&toolkit, &project, &self.folder, &author::sandbox(&self.toolchains.cache)?)
+        let typed = Typed { folder: &self.folder, lang: self.lang, out: None, toolchains: &self.toolchains };
+        author::make(&toolkit, &project, &typed, &author::sandbox(&self.toolchains.cache)?)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     // `assert` puts the path of its file into the component.
     let shown = [(project.folder(), "/plugin"), (sdk.as_path(), "/sdk")];
     let shown = shown.map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display()));
-    zig()?
+    let printed = zig()?
         .in_folder(project.folder())
         .arg("cc")
         .args(flags)
@@ -40,7 +40,8 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .arg(&module)
         .args(sources(project.folder())?)
         .args(sources(&sdk)?)
-        .run("compiling the plugin")?;
+        .compile("compiling the plugin")?;
+    kit.pass_on(&printed);
     Ok(Made { component: component::of(&read(&module)?, &wit)?, tools: vec![version] })
 }
 

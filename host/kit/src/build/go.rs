@@ -29,13 +29,10 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     let sdk = go().args(["list", "-m", "-f", "{{.Dir}}", "toolgate"]).run("finding the module toolgate")?;
     let overlay = overlay(project, &wit, Path::new(sdk.trim_end()))?;
     let module = project.output().join("core.wasm");
-    go().args(["build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-checklinkname=0 -s -w"])
-        .arg("-overlay")
-        .arg(&overlay)
-        .arg("-o")
-        .arg(&module)
-        .arg(".")
-        .run("compiling the plugin")?;
+    let go =
+        go().args(["build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-checklinkname=0 -s -w"]);
+    let go = go.arg("-overlay").arg(&overlay).arg("-o").arg(&module).arg(".");
+    kit.pass_on(&go.compile("compiling the plugin")?);
     let module = read(&module)?;
     let module = segments::join(&module).unwrap_or(module);
     Ok(Made { component: component::of(&module, &wit)?, tools: vec![version] })

@@ -55,14 +55,11 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .arg(&wit)
         .arg("--out")
         .arg(&made)
-        .run("building the plugin")?;
-    for line in printed.lines().filter(|line| !line.starts_with(TOOL)) {
-        (kit.say)(line);
-    }
-    Ok(Made {
-        component: read(&made)?,
-        tools: printed.lines().filter_map(|line| line.strip_prefix(TOOL)).map(str::to_owned).collect(),
-    })
+        .compile("building the plugin")?;
+    let (tools, others): (Vec<_>, Vec<_>) = printed.lines().partition(|line| line.starts_with(TOOL));
+    kit.pass_on(&others.join("\n"));
+    let tools = tools.into_iter().map(|line| line[TOOL.len()..].to_owned()).collect();
+    Ok(Made { component: read(&made)?, tools })
 }
 
 /// The script's prefix of a line with a tool and its version.
@@ -174,7 +171,7 @@ mod tests {
                 "scripts": {"preinstall": "./evil.sh", "postinstall": "./evil.sh", "prepare": "./evil.sh"}});
             write("plugin/package.json", &package.to_string());
             let cache = crate::Cache::at(&world.path().join("cache")).unwrap();
-            let kit = Kit { carried: &[], cache, offline: false, say: &|_| {} };
+            let kit = Kit { carried: &[], cache, offline: false, say: &|_| {}, printed: &|_| {} };
             packages(&kit, &world.path().join("plugin"), &package)
         };
         install("file:dep").unwrap();
@@ -231,7 +228,8 @@ mod tests {
         fs::write(plugin.join("package.json"), package.to_string()).unwrap();
         fs::write(plugin.join(".npmrc"), npmrc.replace("git=./evil.sh\n", "")).unwrap();
         let cache = crate::Cache::at(&world.path().join("cache")).unwrap();
-        let installed = packages(&Kit { carried: &[], cache, offline: false, say: &|_| {} }, &plugin, &package);
+        let kit = Kit { carried: &[], cache, offline: false, say: &|_| {}, printed: &|_| {} };
+        let installed = packages(&kit, &plugin, &package);
         let ran = fs::read_to_string(ran).unwrap_or_default();
         assert_eq!(ran, "", "no program of the packages ran");
         installed.unwrap();

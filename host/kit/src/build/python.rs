@@ -55,11 +55,11 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
         .env("RUST_BACKTRACE", "0")
         .arg("--wit-path")
         .arg(&wit)
-        .args(["--world", world::WORLD, "componentize", "toolgate.component"])
+        .args(["--world", world::WORLD, "--quiet", "componentize", "toolgate.component"])
         .args(path)
         .arg("--output")
         .arg(&made)
-        .run("building the component")
+        .compile("building the component")
         .map_err(|failed| match failed {
             Failed::Program { attempt, command, output, fault } => {
                 Failed::Program { attempt, command, output: python_message(&output).to_owned(), fault }
@@ -69,6 +69,8 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     if let Some(reason) = fixed::failure(&output) {
         (kit.say)(&format!("{NOT_FIXED} ({reason}), {ANOTHER}"));
     }
+    let others: Vec<_> = output.lines().filter(|line| fixed::failure(line).is_none()).collect();
+    kit.pass_on(&others.join("\n"));
     Ok(Made { component: read(&made)?, tools: vec![version.trim().to_owned()] })
 }
 

@@ -30,8 +30,10 @@ pub(super) fn build(kit: &Kit<'_>, project: &Project) -> Result<Made, Failed> {
     if kit.offline {
         cargo = cargo.arg("--offline");
     }
-    let messages = cargo.run("compiling the plugin").map_err(without_messages)?;
-    let file = artifact(&messages, project.folder()).ok_or_else(|| {
+    let printed = cargo.compile("compiling the plugin").map_err(without_messages)?;
+    let others: Vec<_> = printed.lines().filter(|line| !is_message(line) && !is_progress(line)).collect();
+    kit.pass_on(&others.join("\n"));
+    let file = artifact(&printed, project.folder()).ok_or_else(|| {
         Failed::project(
             format!("{} makes no component", project.folder().join("Cargo.toml").display()),
             "add to it: [lib] crate-type = [\"cdylib\"]",
@@ -131,11 +133,24 @@ fn artifact(messages: &str, folder: &Path) -> Option<PathBuf> {
 fn without_messages(failed: Failed) -> Failed {
     match failed {
         Failed::Program { attempt, command, output, fault } => {
-            let lines: Vec<_> = output.lines().filter(|line| !line.starts_with("{\"reason\":")).collect();
+            let lines: Vec<_> = output.lines().filter(|line| !is_message(line)).collect();
             Failed::Program { attempt, command, output: lines.join("\n"), fault }
         }
         other => other,
     }
+}
+
+/// Whether a line is for programs.
+fn is_message(line: &str) -> bool {
+    line.starts_with("{\"reason\":")
+}
+
+/// Whether a line says what cargo does, as in `   Compiling hello v0.1.0`. The verb ends at the twelfth column.
+fn is_progress(line: &str) -> bool {
+    let verb = line.split_at_checked(12).filter(|(_, rest)| rest.starts_with(' ')).map(|(verb, _)| verb.trim_start());
+    verb.is_some_and(|verb| {
+        verb.starts_with(|c: char| c.is_ascii_uppercase()) && verb.bytes().all(|b| b.is_ascii_alphabetic())
+    })
 }
 
 #[cfg(test)]
@@ -157,6 +172,18 @@ mod tests {
         let found = artifact(&messages.join("\n"), Path::new("/p"));
         assert_eq!(found, Some(PathBuf::from("/p/target/own.wasm")));
         assert_eq!(artifact(&messages[..2].join("\n"), Path::new("/p")), None);
+    }
+
+    #[test]
+    fn progress_of_cargo_is_no_warning() {
+        for line in ["    Updating crates.io index", "   Compiling hello v0.1.0 (/p)", "    Finished `release` profile"]
+        {
+            assert!(is_progress(line), "{line}");
+        }
+        let diagnostic = "warning: unused variable: `x`\n --> src/lib.rs:12:9\n   |\n12 |     let x = 1;\n   |         ^ help: x\n  = note: y";
+        for line in diagnostic.lines().chain(["", "Compiling", "warning: `hello` (lib) generated 1 warning"]) {
+            assert!(!is_progress(line), "{line}");
+        }
     }
 
     #[test]

@@ -112,7 +112,13 @@ fn installs() -> bool {
     let list: Vec<(&str, &[u8])> =
         list(server, integrity).into_iter().map(|(path, content)| (path, &*content.leak())).collect();
     let say = |line: &str| println!("{line}");
-    let kit = Kit { carried: list.leak(), cache: Cache::at(Path::new(&folder)).unwrap(), offline: false, say: &say };
+    let kit = Kit {
+        carried: list.leak(),
+        cache: Cache::at(Path::new(&folder)).unwrap(),
+        offline: false,
+        say: &say,
+        printed: &|_| {},
+    };
     match QUICKJS.installed(&kit) {
         Ok(installed) => println!("installed: {}", installed.path("").display()),
         Err(error) => println!("failed: {error}: {}", error.output().unwrap_or_default().replace('\n', " ")),

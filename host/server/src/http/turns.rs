@@ -325,7 +325,8 @@ pub(crate) async fn list(
 /// Reads a turn
 ///
 /// In a provider's format, the response holds the messages to append for the model. It leaves out calls that the
-/// provider carried out, because the provider has their results.
+/// provider carried out, because the provider has their results. If none are left, the response is `[]`, or `null` in
+/// Anthropic's format.
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/turns/{turn}", operation_id = "read_turn", tag = "turns", params(OneTurn, Read),
     responses(

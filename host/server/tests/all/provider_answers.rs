@@ -2,6 +2,7 @@
 //! for each, which `tests/published` writes with the types of the official libraries.
 
 use expect_test::{Expect, expect};
+use serde_json::Value;
 
 use crate::world::TestServer;
 
@@ -19,6 +20,7 @@ async fn check(answer: &str, format: &str, expected: Expect) {
     let results = world.get("alice", &path).await;
     assert_eq!(results.status, 200, "{}", results.text);
     let results = results.json();
+    assert!(is_documented(&world, format, &results).await, "{results}");
     for result in results["content"].as_array().or(results.as_array()).into_iter().flatten() {
         listing += &format!("{result}\n");
     }
@@ -29,6 +31,21 @@ async fn check(answer: &str, format: &str, expected: Expect) {
     let again = world.submit("", answer).await;
     assert_eq!((again.status.as_u16(), again.at("/turn")), (200, turn.at("/turn")));
     expected.assert_eq(&listing);
+}
+
+/// Whether the OpenAPI document allows a value of this type in this format.
+async fn is_documented(world: &TestServer, format: &str, results: &Value) -> bool {
+    let document = world.get("", "/openapi.json").await.json();
+    let formats = document["components"]["schemas"]["TurnInFormat"]["anyOf"].as_array().unwrap();
+    let is_of =
+        |schema: &&Value| schema["description"].as_str().is_some_and(|text| text.starts_with(&format!("`{format}`:")));
+    let types = &formats.iter().find(is_of).unwrap()["type"];
+    let found = match results {
+        Value::Null => "null",
+        Value::Array(_) => "array",
+        _ => "object",
+    };
+    types == found || types.as_array().is_some_and(|types| types.iter().any(|name| name == found))
 }
 
 /// Checks that the whole answer is refused.
