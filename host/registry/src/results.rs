@@ -77,6 +77,7 @@ mod tests {
 
     use domain::Limits;
     use futures::FutureExt as _;
+    use futures::future::join_all;
 
     use super::*;
 
@@ -91,7 +92,7 @@ mod tests {
             let (begun, gate) = (begun.clone(), gate.clone());
             Box::pin(large.check(plugin, move || {
                 begun.send(name).unwrap();
-                drop(gate.lock().unwrap().recv());
+                let _ = gate.lock().unwrap().recv();
             }))
         };
         let mut checks = [check(&one, "one"), check(&one, "one again"), check(&two, "two"), check(&three, "three")];
@@ -101,8 +102,8 @@ mod tests {
         assert_eq!(first, ["one", "two"], "one of each plugin, two of all");
         assert_eq!(large.0.available_permits(), 0);
         drop(ends);
-        for check in checks {
-            check.await.unwrap();
+        for checked in join_all(checks).await {
+            checked.unwrap();
         }
         let mut rest = [begins.recv().unwrap(), begins.recv().unwrap()];
         rest.sort_unstable();

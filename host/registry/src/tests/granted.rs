@@ -218,7 +218,7 @@ async fn call_without_its_grant_is_refused_with_the_key() {
         let settings = PluginSettings { grants, holder, limits: None };
         let world = TestRegistry::with(|all| drop(all.plugins.insert(plugin("rollout"), settings)));
         world.load("rollout", &bytes).expect("loads");
-        let tool = world.registry.find("roll_out").ok().expect("it is live");
+        let tool = world.registry.find("roll_out").expect("it is live");
         let refusal = world.registry.call_refusal(&tool.pinned, "ledger_post").await.expect("it is known");
         assert_eq!(refusal.is_none(), is_granted, "{refusal:?}");
         if let Some(text) = refusal {

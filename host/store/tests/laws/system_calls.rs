@@ -79,11 +79,12 @@ fn trace(folder: &Path) -> String {
         .current_dir(folder)
         .output();
     let trace = std::fs::read_to_string(output).unwrap_or_default();
-    let traced = traced.ok().filter(|_| trace.contains("acknowledged"));
-    let traced = traced.expect(
-        "strace is missing or may not trace here: run `apt-get install strace`, or leave this law out with \
-         `cargo xtask test --without syscalls`",
-    );
+    let Some(traced) = traced.ok().filter(|_| trace.contains("acknowledged")) else {
+        panic!(
+            "strace is missing or may not trace here: run `apt-get install strace`, or leave this law out with \
+             `cargo xtask test --without syscalls`"
+        );
+    };
     assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stdout));
     trace
 }
