@@ -11,6 +11,7 @@ mod example;
 mod isolation;
 mod languages;
 mod power_loss;
+mod schema_suite;
 mod sdk_docs;
 mod setup;
 mod test;

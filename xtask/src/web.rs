@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::console::{self, Tone};
+use crate::schema_suite;
 use crate::sdk_docs::{self, Sdk};
 use crate::tools::Tool;
 use crate::workspace::{Invocation, root};
@@ -46,6 +47,7 @@ pub(crate) fn check() -> Result<()> {
     node()?;
     packages()?;
     PYDANTIC.installed()?;
+    schema_suite::installed()?;
     for line in CHECKS {
         let command = Invocation::new(line);
         console::aside(&format!("$ {command}"));
