@@ -90,13 +90,16 @@ fn groups(folder: &Path) -> BTreeMap<String, Vec<Group>> {
 
 /// The schemas that a schema contains directly.
 fn children(schema: &Value) -> Vec<&Value> {
-    let members = schema.as_object().into_iter().flatten().filter(|(name, _)| !VALUES.contains(&name.as_str()));
-    let inside = |(name, value): (&String, _)| match value {
-        Value::Object(map) if MAPS.contains(&name.as_str()) => map.values().collect(),
-        Value::Array(list) => list.iter().collect(),
-        value => vec![value],
-    };
-    members.flat_map(inside).filter(|child| child.is_object()).collect()
+    let mut all = Vec::new();
+    for (name, value) in schema.as_object().into_iter().flatten() {
+        match value {
+            _ if VALUES.contains(&name.as_str()) => {}
+            Value::Object(map) if MAPS.contains(&name.as_str()) => all.extend(map.values()),
+            Value::Array(list) => all.extend(list),
+            value => all.push(value),
+        }
+    }
+    all.into_iter().filter(|child| child.is_object()).collect()
 }
 
 /// Whether the host refuses a schema because of an address: a reference to another document, a part with an address of its own, or
