@@ -1,4 +1,4 @@
-//! The JSON-Schema-Test-Suite: the host judges values as the suite says, for each draft that it knows.
+//! The JSON-Schema-Test-Suite: the host accepts and refuses values as the suite says, for each draft that it knows.
 //!
 //! `cargo xtask test` downloads the suite (`tests/published/suite`).
 
@@ -125,7 +125,7 @@ fn named(text: &str, draft: &Draft) -> String {
     format!("{{\"$schema\":\"{}\"{}{rest}", draft.address, if members.is_empty() { "" } else { "," })
 }
 
-/// Compares the host's judgement of each case with the suite's. Returns the number of cases, and those that differ.
+/// Asks the host about each case. Returns the number of cases, and those that differ.
 fn compared(draft: &Draft, folder: &Path) -> (usize, Vec<String>) {
     let (mut count, mut different) = (0, Vec::new());
     for (file, groups) in groups(folder) {
@@ -150,7 +150,7 @@ fn compared(draft: &Draft, folder: &Path) -> (usize, Vec<String>) {
 }
 
 #[test]
-fn host_judges_values_as_the_suite_says() {
+fn host_accepts_the_values_that_the_suite_accepts() {
     if left_out() {
         return say("left out: TOOLGATE_WITHOUT names web");
     }
