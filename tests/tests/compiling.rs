@@ -107,7 +107,7 @@ fn host_answers_while_a_plugin_loads() {
     };
     let mut host = Setup::with(&["lab"]).start();
     host.kill();
-    fs::write(host.plugin_file("slow"), bomb(30)).unwrap();
+    fs::write(host.plugin_file("slow"), bomb(40)).unwrap();
     host.start_loading();
     // The first answer comes after the host has tried its compiler. Its only other child compiles the slow plugin, because the
     // code of `lab` is in the data folder.
