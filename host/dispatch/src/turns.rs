@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     changed: watch::Sender<TurnStatus>,
 }
 
-/// What a task that waits for a turn learns of a commit.
+/// The part of a turn's state that a task waits for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TurnStatus {
     is_ended: bool,

@@ -10,6 +10,7 @@
 //! Read `load.rs` first: how a plugin becomes live. Then `run.rs`: how its calls run. `rules.rs` has the rules for
 //! declarations, `settings.rs` the operator's decisions, and `components.rs` the files on disk.
 
+mod blocking;
 mod catalog;
 mod component;
 mod components;

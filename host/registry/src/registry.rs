@@ -9,11 +9,12 @@ use dispatch::ports::Clock;
 use domain::{Digest, PluginName, Tool, ToolName};
 use sandbox::Sandbox;
 
+use crate::blocking::blocking;
 use crate::components::Components;
 use crate::examine::{self, Candidate, Examined};
 use crate::guests::ComponentLoader;
 use crate::load::{LoadReport, NotLoaded};
-use crate::shared::{Events, Shared, blocking};
+use crate::shared::{Events, Shared};
 use crate::watch;
 use crate::{Access, Finding, Note, RegistrySettings, note};
 

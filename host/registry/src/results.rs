@@ -12,8 +12,8 @@ use domain::{
 };
 use tokio::sync::Semaphore;
 
+use crate::blocking::blocking;
 use crate::permits::Permits;
-use crate::shared::blocking;
 
 /// A larger result is checked in turn.
 const MAX_SMALL: usize = 64 << 10;

@@ -16,12 +16,13 @@ use domain::{
 use sandbox::{Job, RunUsage, Sink, Update};
 
 use crate::Registry;
+use crate::blocking::blocking;
 use crate::catalog::nearest;
 use crate::component::Component;
 use crate::guests::LoadedComponent;
 use crate::rules;
 use crate::schema;
-use crate::shared::{Shared, blocking};
+use crate::shared::Shared;
 
 #[async_trait]
 impl Tools for Registry {

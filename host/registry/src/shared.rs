@@ -227,11 +227,6 @@ fn remove_one(names: &Mutex<Vec<PluginName>>, name: &PluginName) {
     }
 }
 
-/// Runs blocking work on a thread for it. The work completes even if its caller is dropped.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)
-}
-
 /// Takes a lock even after a panic, because each value under these locks is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -279,7 +279,7 @@ struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Linear,
-    /// What the host holds on its behalf.
+    /// Host memory that is held on its behalf.
     Host,
     /// The journal that its run repeats.
     Journal,

@@ -404,7 +404,7 @@ fn approval_by_two_counts_them_and_names_both() {
     both_are_named(&host, &bob, &turn);
 }
 
-/// What is edited is approved only when all have approved it.
+/// Edited arguments are approved only when all have approved them.
 #[test]
 fn edited_vote_is_not_shown_as_approved() {
     let rule = "[[policy]]\ntools = \"gated_echo\"\nrule = \"ask\"\nneeds = [{ quorum = 2 }]\n";

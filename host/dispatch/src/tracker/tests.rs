@@ -1,3 +1,5 @@
+//! Usage is counted and forgotten.
+
 use domain::rate::Rate;
 use domain::{CallIndex, ConversationId, Digest, event::Rejection, journal::Entry, journal::Record};
 use futures::FutureExt as _;
