@@ -46,11 +46,7 @@ const MAX_FAILURE: usize = 16 << 10;
 
 /// Runs a job to its end.
 pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
-    let refused = |failure| {
-        let has_begun = job.durable.as_ref().is_some_and(Durable::has_begun);
-        let ended = RunEnd::unrun(has_begun, Outcome::Failed(failure));
-        GuestEnd { ended, spent: None, wrote: false }
-    };
+    let refused = |failure| unrun(job, failure);
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
         let message =
@@ -115,6 +111,13 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
     plugin.peak.record(reservation.peak());
     guest.usage.bytes.count_out(returned(&ended));
     GuestEnd { ended, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
+}
+
+/// The end of a run that the host does not carry out.
+fn unrun(job: &Job, failure: Failure) -> GuestEnd {
+    let has_begun = job.durable.as_ref().is_some_and(Durable::has_begun);
+    let ended = RunEnd::unrun(has_begun, Outcome::Failed(failure));
+    GuestEnd { ended, spent: None, wrote: false }
 }
 
 /// The end of a run that does not begin, because requests of its call are in doubt.

@@ -145,7 +145,7 @@ impl std::error::Error for NotCarriedOut {}
 /// The end of a call of another tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// The result, or the reason why the call has no result.
+    /// The result, or why the call has no result.
     pub result: Result<Value, NotCarriedOut>,
     /// Whether the host controls the result. It does not control that of a client, a provider or an external system.
     pub trusted: bool,
