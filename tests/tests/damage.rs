@@ -177,7 +177,7 @@ fn killed_salvage_leaves_the_damaged_folder_as_it_was() {
         goes_on(moment);
     }
 
-    // This salvage waits in the middle of its work: a pipe is in the place of a large record.
+    // This salvage waits in the middle of its work: it reads a pipe instead of a large record.
     fs::rename(&whole, &aside).unwrap();
     assert!(Command::new("mkfifo").arg(&whole).status().unwrap().success());
     let child = started();

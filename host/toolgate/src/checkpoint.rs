@@ -64,7 +64,7 @@ pub struct AuditCheckpoint {
     pub removed: Vec<RemovedByRule>,
 }
 
-/// What every format has. It is read first, because later formats may have other members and other signatures.
+/// The member of every format. It is read first, because later formats may have other members and other signatures.
 #[derive(Deserialize)]
 struct Formatted {
     format: u32,
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_and_unknown_formats_are_told_apart() {
+    fn newer_and_unknown_formats_are_different_errors() {
         let refused = verify(&newer(), Some("ed25519:other")).unwrap_err();
         assert!(matches!(refused, CheckpointError::Newer { found: 2, known: 1 }), "{refused}");
         assert_eq!(refused.to_string(), "it has the format 2, and this toolgate knows 1; use a newer toolgate");

@@ -8,10 +8,14 @@
 //! its content, the number of its segment, and its page. Its position in the log (LSN) is the number of its segment times
 //! the size of a segment, plus its offset there.
 
+mod pages;
+
 use std::fs::File;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt as _;
+
+pub(super) use self::pages::fill;
 
 /// The size of the header of a segment.
 const HEADER: usize = 20;

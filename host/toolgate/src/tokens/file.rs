@@ -41,7 +41,7 @@ pub(super) struct Stamp {
     inode: u64,
 }
 
-/// What every version has. It is read first, because later versions may have other members.
+/// The member of every version. It is read first, because later versions may have other members.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,

@@ -22,7 +22,7 @@ pub(super) struct Opened {
 }
 
 /// With the snapshot, sled reads only the end of the log and finds pages by their places. Each page has a checksum, so only
-/// damaged ones are lost. Without it, sled replays the log.
+/// damaged ones are lost. Without it, sled replays the log, and lost pages get a message that it cannot read.
 pub(super) fn opened(source: &Path, copy: &Path, settings: &StoreSettings) -> Result<Opened, SalvageError> {
     let failed = |source| SalvageError::Io { path: copy.to_owned(), source };
     let snapshot = whole_snapshot(&source.join("sled")).map_err(failed)?;
@@ -50,8 +50,10 @@ fn replayed(
     rebuild::copied(source, snapshot, copy)?;
     let database = copy.join("sled");
     let begin = rebuild::end_of(&database)?;
-    let damaged =
-        log::mend(&File::options().read(true).write(true).open(database.join("db"))?, settings.segment_bytes)?;
+    let log = File::options().read(true).write(true).open(database.join("db"))?;
+    let damaged = log::mend(&log, settings.segment_bytes)?;
+    let lacks_pages = snapshot.is_none() && log::fill(&log, settings.segment_bytes)?;
+    drop(log);
     let db = match open_sled(&database, settings) {
         Ok(db) => db,
         Err(cause) => return Ok(Err(cause)),
@@ -60,7 +62,8 @@ fn replayed(
     let end = rebuild::end_of(&database)?;
     let is_behind =
         end < rebuild::end_of(&source.join("sled"))? || log::reaches(&original, settings.segment_bytes, end)?;
-    Ok(Ok((db, is_behind || damaged.iter().any(|damage| *damage.lsns.end() >= begin))))
+    let is_damaged = damaged.iter().any(|damage| *damage.lsns.end() >= begin);
+    Ok(Ok((db, is_behind || is_damaged || lacks_pages)))
 }
 
 fn whole_snapshot(database: &Path) -> io::Result<Option<PathBuf>> {
