@@ -134,11 +134,11 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let address = Published::new(&data, &format!("{scheme}://{}", near(listen)));
     let address = address.context("cannot write the host's address")?;
     let messages = Messages { terminal: *terminal, json: args.json };
+    let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
+    let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
     messages.listening(host.data(), (scheme, listen), is_first_start)?;
     tokio::spawn(messages.ready(host.handle().clone(), host.registry().clone(), plugins));
 
-    let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
-    let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
     let router = server::router_with_pages(ports, console::router());
     let stopped = async move {
         stopped(stop).await;
