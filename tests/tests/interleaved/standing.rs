@@ -9,10 +9,11 @@ async fn oldest_denials_are_forgotten_beyond_their_bytes() {
     // Room for one: each counts as `talk` and 64 bytes.
     let (denied_again, denied_bytes) = (Span::from_secs(24 * 3600), 68);
     let settings = TurnSettings { denied_again, denied_bytes, ..TurnSettings::default() };
-    let world = BlockableHost::new(&["server!", "server!"], settings, |_| Verdict::default());
+    let world = BlockableHost::new(&["server!"], settings, |_| needs(&["ann"], 1));
     settle().await;
-    for (call, tool) in [("a", "tool_0"), ("b", "tool_1")] {
-        let (_, suspension) = world.asks(call, tool).await;
+    let [first, second] = [r#"{"v":0}"#, r#"{"v":1}"#];
+    for (call, arguments) in [("a", first), ("b", second)] {
+        let (_, suspension) = world.asks_with(call, "tool_0", arguments).await;
         world.handle.resolve(&approver("ann"), answer(suspension, "deny")).await.unwrap();
         world.clock.advance(Span::from_secs(1));
     }
@@ -20,8 +21,8 @@ async fn oldest_denials_are_forgotten_beyond_their_bytes() {
     world.clock.advance(Span::from_secs(3600));
     settle().await;
     assert_eq!(world.store.denials(None, 9).await.unwrap().len(), 1);
-    assert!(world.submit(&[("c", "tool_1")], r#"{"v":0}"#).await.is_ended(), "it was just denied");
-    assert!(!world.submit(&[("d", "tool_0")], r#"{"v":0}"#).await.is_ended(), "it is asked about again");
+    assert!(world.submit(&[("c", "tool_0")], second).await.is_ended(), "it was just denied");
+    assert!(!world.submit(&[("d", "tool_0")], first).await.is_ended(), "it is asked about again");
 }
 
 #[tokio::test]
