@@ -9,7 +9,7 @@ use dispatch::{CallRequest, ProviderResult};
 use domain::{Json, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
 use super::origin::{self, Hosted, addressed_to, undeclared};
@@ -236,13 +236,12 @@ fn results(turn: &Turn) -> Result<String> {
 
 fn message_schema() -> RefOr<Schema> {
     let content = ArrayBuilder::new().items(object("A `tool_result`."));
-    let about = "`anthropic`: the message to append. `null` if there is nothing to append, because the API refuses an empty \
-                 message.";
-    object(about)
-        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+    let message = object("`anthropic`: the message to append.")
         .property("role", ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["user"])))
         .required("role")
         .property("content", content)
-        .required("content")
-        .into()
+        .required("content");
+    let about = "`anthropic`: there is nothing to append, because the API refuses an empty message.";
+    let nothing = ObjectBuilder::new().schema_type(Type::Null).description(Some(about));
+    AnyOfBuilder::new().item(message).item(nothing).into()
 }
