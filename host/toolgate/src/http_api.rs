@@ -71,6 +71,7 @@ pub async fn open(
             one: Arc::default(),
         }),
         checkpoints: Arc::new(CheckpointFiles(folder.to_owned())),
+        mcp_clients: None,
         about: About {
             address,
             compiler: compiler::status(host.sandbox.clone()).await,
