@@ -51,6 +51,18 @@ macro_rules! grants {
                 $((crate::$folder::$request::IS_REPLAYABLE || is_default(&self.$key)))&&*
             }
 
+            /// Whether a call can reach a system outside the host.
+            #[must_use]
+            pub fn reach_outside(&self) -> bool {
+                $(crate::$folder::$request::reaches_outside(&self.$key))||*
+            }
+
+            /// Whether a call can change something that outlasts it.
+            #[must_use]
+            pub fn may_change(&self) -> bool {
+                $(crate::$folder::$request::may_change(&self.$key))||*
+            }
+
             #[must_use]
             pub fn capabilities(&self) -> Capabilities {
                 let granted = [$((Capability::$capability, !is_default(&self.$key)),)*];

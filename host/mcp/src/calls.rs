@@ -124,13 +124,8 @@ impl Connection {
 
     /// Submits to the end, even if the client leaves.
     async fn submit(&self, asked: &Asked<'_>, id: CallId) -> Result<Submitted, Error> {
-        let call = CallRequest {
-            id,
-            tool: asked.tool.into(),
-            arguments: asked.arguments.clone(),
-            result: None,
-            origin: None,
-        };
+        let call =
+            CallRequest { id, tool: asked.tool.into(), arguments: asked.arguments.clone(), result: None, origin: None };
         let request = TurnRequest {
             conversation: asked.conversation.clone(),
             calls: vec![call],

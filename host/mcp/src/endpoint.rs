@@ -125,8 +125,11 @@ impl Endpoint {
             .with_max_request_body_bytes(self.0.parts.bounds.message)
             .disable_allowed_hosts();
         // One for each request, because it answers as this principal.
-        let transport =
-            StreamableHttpService::new(move || Ok(connection.clone()), Arc::new(NeverSessionManager::default()), config);
+        let transport = StreamableHttpService::new(
+            move || Ok(connection.clone()),
+            Arc::new(NeverSessionManager::default()),
+            config,
+        );
         let (parts, body) = transport.handle(Request::from_parts(parts, Full::new(body))).await.into_parts();
         let body = match body.collect().await {
             Ok(body) => body.to_bytes(),

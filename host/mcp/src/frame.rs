@@ -73,7 +73,9 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Arguments>, Invalid> {
     let message = serde_json::from_str::<Message<'_>>(text);
     match check_body(text, &[]) {
         Ok(Some(_)) => {}
-        Ok(None) => return Err(Invalid::request(None, "a message is one JSON object; batches are not part of the protocol")),
+        Ok(None) => {
+            return Err(Invalid::request(None, "a message is one JSON object; batches are not part of the protocol"));
+        }
         Err(malformed) => {
             let id = message.ok().and_then(|message| message.id);
             return Err(Invalid { id, error: ErrorData::parse_error(malformed.to_string(), None) });

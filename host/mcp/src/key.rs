@@ -105,7 +105,9 @@ mod tests {
         assert_eq!(text, "mcp-000000000000000000000000000000ab-3");
         assert_eq!(text.parse(), Ok(key));
         assert_eq!(key.id().unwrap().as_str(), text);
-        for other in ["mcp-ab-3", "mcp-000000000000000000000000000000AB-3", "mcp-000000000000000000000000000000ab-03", "x"] {
+        for other in
+            ["mcp-ab-3", "mcp-000000000000000000000000000000AB-3", "mcp-000000000000000000000000000000ab-03", "x"]
+        {
             assert_eq!(other.parse::<CallKey>(), Err(NotMade), "{other}");
         }
     }

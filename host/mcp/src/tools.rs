@@ -61,14 +61,14 @@ pub(crate) fn output_schema(live: &KnownTool) -> Option<JsonObject> {
     (schema.get("type")? == "object").then_some(schema)
 }
 
-/// The tool's hints. Where the grants of its component rule out an effect, the annotation says so, also against the hint.
+/// The tool's hints. If the access of its component rules out an effect, the annotation says so.
 fn annotations(live: &KnownTool) -> ToolAnnotations {
-    let hints = &live.tool.options.hints;
+    let (hints, allowed) = (&live.tool.options.hints, live.allowed);
     ToolAnnotations::from_raw(
         live.tool.options.title.clone(),
-        hints.read_only,
-        hints.destructive,
+        if allowed.changes { hints.read_only } else { Some(true) },
+        if allowed.changes { hints.destructive } else { Some(false) },
         hints.idempotent,
-        hints.open_world,
+        if allowed.outside { hints.open_world } else { Some(false) },
     )
 }

@@ -24,13 +24,15 @@ pub(crate) fn tool() -> Tool {
     schema.insert("properties".to_owned(), properties.into());
     schema.insert("required".to_owned(), json!(["call"]));
     schema.insert("additionalProperties".to_owned(), false.into());
-    let annotations = ToolAnnotations::from_raw(Some(TITLE.to_owned()), Some(true), Some(false), Some(true), Some(false));
+    let annotations =
+        ToolAnnotations::from_raw(Some(TITLE.to_owned()), Some(true), Some(false), Some(true), Some(false));
     Tool::new(NAME, DESCRIPTION, Arc::new(schema)).with_title(TITLE).with_annotations(annotations)
 }
 
 /// The call that its arguments name.
 pub(crate) fn call(arguments: &Json) -> Result<CallId, ErrorData> {
-    let wrong = |why: &str| ErrorData::invalid_params(format!("the arguments of {NAME} are {{\"call\":\"…\"}}: {why}"), None);
+    let wrong =
+        |why: &str| ErrorData::invalid_params(format!("the arguments of {NAME} are {{\"call\":\"…\"}}: {why}"), None);
     let value = arguments.value().map_err(|malformed| wrong(&malformed.to_string()))?;
     let id = value.pointer("/call").and_then(Value::as_text).ok_or_else(|| wrong("the id of the call is missing"))?;
     CallId::new(id).map_err(|error| wrong(&error.to_string()))

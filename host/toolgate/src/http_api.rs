@@ -81,6 +81,14 @@ pub async fn open(
     })
 }
 
+/// The secret of a host from which the names of the conversations of its MCP clients follow. Makes it at the first start.
+///
+/// # Errors
+/// When its file in the data folder cannot be read or written.
+pub fn mcp_key(host: &Host) -> std::io::Result<[u8; 32]> {
+    keys::mcp_key(host.data())
+}
+
 impl ServerTable {
     /// The bounds on connections.
     #[must_use]

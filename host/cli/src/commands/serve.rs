@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use toolgate::config::{Config, LISTEN, ServerTable};
 use toolgate::tokens::Tokens;
-use toolgate::{Host, WallClock};
+use toolgate::{Host, OpenError, WallClock};
 
 use self::messages::Messages;
 use super::Run;
@@ -23,6 +23,9 @@ use crate::address::Published;
 use crate::args::{Cache, Data, is_private};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
+
+/// The log filter of a host. rmcp has a line for each message of a client.
+pub(super) const HOST_LOG: &str = "info,rmcp=error";
 
 /// How long calls may continue after the last request is answered.
 const GRACE: Duration = Duration::from_secs(5);
@@ -65,7 +68,7 @@ pub(crate) struct Serve {
 }
 
 impl Run for Serve {
-    const LOG: &'static str = "info";
+    const LOG: &'static str = HOST_LOG;
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         capabilities::filesystem::raise_open_files();
@@ -116,41 +119,106 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
     let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
-    let (plugins, data) = (config.plugins_folder(), config.data_folder());
+    let plugins = config.plugins_folder();
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
-    let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
-    let listen = listener.local_addr().context("cannot find out where the host listens")?;
     let stop = stop_signal()?;
     ignore_hangups()?;
-    let builder = Host::builder().config(config).compiler(super::compiler()?);
-    let builder = builder.user_cache(args.cache.compiled()).load_in_background();
-    let builder = if args.memory { builder.memory() } else { builder };
-    let host = builder.open().await?;
-    let tokens = Tokens::open(&data)?;
-    let is_first_start = tokens.first_start(WallClock.now())?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let address = Published::new(&data, &format!("{scheme}://{}", near(listen)));
-    let address = address.context("cannot write the host's address")?;
+    let compiled = args.cache.compiled();
+    let data = config.data_folder();
+    let opened = Opened::new(config, (listener, hosts, limits), compiled, args.memory).await?;
+    let opened = opened.ok_or(OpenError::InUse(data))?;
     let messages = Messages { terminal: *terminal, json: args.json };
-    messages.listening(host.data(), (scheme, listen), is_first_start)?;
-    tokio::spawn(messages.ready(host.handle().clone(), host.registry().clone(), plugins));
-
-    let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
-    let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
-    let router = server::router_with_pages(ports, console::router());
-    let stopped = async move {
-        stopped(stop).await;
-        // Before the listener closes: then somebody else can listen at the address.
-        drop(address);
-    };
-    let served = server::serve(listener, router, limits.connections(), tls, stopped).await;
-    let closed = host.close(GRACE).await;
-    served.context("the HTTP server failed")?;
-    closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
+    messages.listening(opened.host.data(), (opened.scheme, opened.listen), opened.is_first_start)?;
+    tokio::spawn(messages.ready(opened.host.handle().clone(), opened.host.registry().clone(), plugins));
+    opened.serve(stopped(stop)).await?;
     messages.stopped();
     Ok(())
+}
+
+/// A host with its HTTP API, and the address that it listens on.
+pub(super) struct Opened {
+    pub(super) host: Host,
+    pub(super) tokens: Tokens,
+    /// The URL under which this machine reaches the host.
+    pub(super) url: String,
+    pub(super) is_first_start: bool,
+    scheme: &'static str,
+    listen: SocketAddr,
+    listener: TcpListener,
+    /// Further host names that it answers to.
+    hosts: Vec<String>,
+    limits: ServerTable,
+    tls: Option<Tls>,
+    address: Published,
+    #[cfg(feature = "mcp")]
+    pub(super) endpoint: ::mcp::Endpoint,
+}
+
+impl Opened {
+    /// Opens the host of a configuration that names its folders. Its plugins are loaded in the background. `None` if another
+    /// host runs on the data folder.
+    pub(super) async fn new(
+        config: Config,
+        (listener, hosts, limits): (TcpListener, Vec<String>, ServerTable),
+        compiled: Option<PathBuf>,
+        memory: bool,
+    ) -> Result<Option<Self>, Report> {
+        let data = config.data_folder();
+        let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
+        let listen = listener.local_addr().context("cannot find out where the host listens")?;
+        let builder = Host::builder().config(config).compiler(super::compiler()?);
+        let builder = builder.user_cache(compiled).load_in_background();
+        let builder = if memory { builder.memory() } else { builder };
+        let host = match builder.open().await {
+            Err(OpenError::InUse(_)) => return Ok(None),
+            opened => opened?,
+        };
+        let tokens = Tokens::open(&data)?;
+        let is_first_start = tokens.first_start(WallClock.now())?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", near(listen));
+        let address = Published::new(&data, &url).context("cannot write the host's address")?;
+        #[cfg(feature = "mcp")]
+        let endpoint = super::mcp::endpoint(&host, &url, limits.settings().turn_bytes)?;
+        Ok(Some(Self {
+            host,
+            tokens,
+            url,
+            is_first_start,
+            scheme,
+            listen,
+            listener,
+            hosts,
+            limits,
+            tls,
+            address,
+            #[cfg(feature = "mcp")]
+            endpoint,
+        }))
+    }
+
+    /// Serves the API until `stopped` returns, and closes the host.
+    pub(super) async fn serve(self, stopped: impl Future<Output = ()> + Send + 'static) -> Result<(), Report> {
+        #[cfg(feature = "mcp")]
+        let endpoint = self.endpoint.clone();
+        let Self { host, tokens, listen, listener, hosts, limits, tls, address, .. } = self;
+        let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
+        let ports = ports.with_context(|| format!("cannot keep sessions in {}", host.data().display()))?;
+        #[cfg(feature = "mcp")]
+        let ports = server::Ports { mcp_clients: Some(super::mcp::clients(endpoint)), ..ports };
+        let router = server::router_with_pages(ports, console::router());
+        let stopped = async move {
+            stopped.await;
+            // Before the listener closes: then somebody else can listen at the address.
+            drop(address);
+        };
+        let served = server::serve(listener, router, limits.connections(), tls, stopped).await;
+        let closed = host.close(GRACE).await;
+        served.context("the HTTP server failed")?;
+        closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))
+    }
 }
 
 /// The address under which this machine reaches the host, if it listens on all of them.
@@ -164,7 +232,7 @@ fn near(listen: SocketAddr) -> SocketAddr {
 }
 
 /// With at most half as many connections as the system allows files: the store and the plugins need files too.
-fn affordable(mut table: ServerTable) -> ServerTable {
+pub(super) fn affordable(mut table: ServerTable) -> ServerTable {
     // A line is `Max open files  SOFT  HARD  files`. Without such a file the number is not bounded here.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files =
@@ -181,7 +249,7 @@ fn affordable(mut table: ServerTable) -> ServerTable {
 }
 
 /// Becomes true at the first signal to stop. The second signal ends the process at once.
-fn stop_signal() -> anyhow::Result<watch::Receiver<bool>> {
+pub(super) fn stop_signal() -> anyhow::Result<watch::Receiver<bool>> {
     let (stop, stopped) = watch::channel(false);
     let mut signals = Signals::listen()?;
     tokio::spawn(async move {
@@ -211,7 +279,7 @@ fn ignore_hangups() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn stopped(mut stop: watch::Receiver<bool>) {
+pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
     // The sender ends only with the process.
     let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -14,17 +14,14 @@ use crate::serve::Closing;
 pub(super) const PATH: &str = "/mcp";
 
 /// Answers one message. Only a bearer token authenticates: a browser sends a cookie with requests that its user did not make.
-pub(super) async fn exchange(
-    State(app): State<App>,
-    mut closing: Closing,
-    request: Request,
-) -> Result<Response<Body>> {
+pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, request: Request) -> Result<Response<Body>> {
     let (mut parts, body) = request.into_parts();
     is_from_allowed_origin(&parts.headers, &app.ports.settings.origins)?;
     let Some(clients) = app.ports.mcp_clients.clone() else {
         return Err(Error::new(Code::NotFound, "this host does not answer MCP clients"));
     };
-    let Authenticated { by, credential, in_flight: _in_flight } = Authenticated::from_request_parts(&mut parts, &app).await?;
+    let Authenticated { by, credential, in_flight: _in_flight } =
+        Authenticated::from_request_parts(&mut parts, &app).await?;
     if !matches!(credential, Credential::Bearer(_)) {
         return Err(Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`"));
     }

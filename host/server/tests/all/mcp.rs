@@ -70,7 +70,7 @@ async fn page_of_an_unnamed_origin_is_refused() {
 async fn session_of_a_browser_is_no_credential() {
     let (world, _) = world(ServerSettings::default());
     let browser = Browser::log_in(&world, "root").await;
-    let reply = world.send(browser.request("POST", "/mcp", Some("{}"))).await;
+    let reply = world.send(browser.own("POST", "/mcp", Some("{}"))).await;
     assert_eq!(reply.code(), "401 unauthorized");
 }
 
