@@ -2,23 +2,54 @@
 
 use dispatch::{CallRequest, Error, Submitted, TurnRequest, Until};
 use domain::turn::TurnState;
-use domain::{Call, CallId, ConversationId, Json, Turn, event::Rejection, ids::InvalidId};
+use domain::{Call, CallId, ConversationId, Json, Span, Turn, event::Rejection, ids::InvalidId};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, ErrorData};
+use rmcp::model::{CallToolResponse, CallToolResult, ErrorData};
 use rmcp::service::RequestContext;
 
 use crate::connection::Connection;
 use crate::key::{CallKey, RequestKey, conversation};
-use crate::results;
+use crate::{results, tasks, tools};
 
 /// How many calls of the same request may end, one after the other, while this one is submitted.
-const MAX_ATTEMPTS: u64 = 64;
+const MAX_ATTEMPTS: usize = 64;
+
+/// How long a client that knows tasks waits before it gets one.
+const BEFORE_A_TASK: Span = Span::from_secs(1);
 
 /// The tool and the arguments of a request.
 struct Asked<'a> {
     conversation: ConversationId,
     tool: &'a str,
     arguments: Json,
+}
+
+/// Why a request has no result.
+pub(crate) enum NoResult {
+    /// The host did not carry it out.
+    Refused(Error),
+    /// It is no request that the host understands, or the host failed.
+    Fault(ErrorData),
+}
+
+impl From<Error> for NoResult {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<ErrorData> for NoResult {
+    fn from(error: ErrorData) -> Self {
+        Self::Fault(error)
+    }
+}
+
+/// The ids that this crate makes are valid.
+impl From<InvalidId> for NoResult {
+    fn from(error: InvalidId) -> Self {
+        tracing::error!(%error, "an id for a call of an MCP client is invalid");
+        Self::Fault(ErrorData::internal_error("the host failed", None))
+    }
 }
 
 impl Connection {
@@ -30,16 +61,20 @@ impl Connection {
         arguments: Json,
         chosen: Option<CallId>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, NoResult> {
         let asked = Asked { conversation: self.conversation()?, tool, arguments };
-        let submitted = match chosen {
-            Some(id) => self.submit(&asked, id).await.map(|submitted| submitted.turn),
+        let turn = match chosen {
+            Some(id) => self.submit(&asked, id).await?.turn,
             None => self.submit_or_join(&asked).await?,
         };
-        match submitted {
-            Ok(turn) => self.held(turn, context).await,
-            Err(error) => results::refused(&error),
+        if !context.client_capabilities().is_some_and(|declared| declared.supports_tasks()) {
+            return Ok(self.held(turn, context).await?.into());
         }
+        let turn = self.after(turn, BEFORE_A_TASK, context).await?;
+        if turn.is_ended() {
+            return Ok(self.result(&turn)?.into());
+        }
+        Ok(tasks::created(&turn, self.console()).into())
     }
 
     /// Waits for a call that was made before.
@@ -47,46 +82,40 @@ impl Connection {
         &self,
         id: &CallId,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
-        match self.shared.parts.handle.turn_of_call(&self.by, &self.conversation()?, id).await {
-            Ok(turn) => self.held(turn, context).await,
-            Err(error) => results::refused(&error),
-        }
+    ) -> Result<CallToolResult, NoResult> {
+        let turn = self.shared.parts.handle.turn_of_call(&self.by, &self.conversation()?, id).await?;
+        self.held(turn, context).await
     }
 
-    fn conversation(&self) -> Result<ConversationId, ErrorData> {
-        conversation(&self.shared.parts.key, &self.by).map_err(|error| invalid_id(&error))
+    pub(crate) fn conversation(&self) -> Result<ConversationId, InvalidId> {
+        conversation(&self.shared.parts.key, &self.by)
+    }
+
+    pub(crate) fn console(&self) -> Option<&str> {
+        self.shared.parts.console.as_deref()
     }
 
     /// Submits the call under the first id whose call is open, has an outcome that no client has received, or is new.
-    ///
-    /// The outer error is a fault of this program.
-    async fn submit_or_join(&self, asked: &Asked<'_>) -> Result<Result<Turn, Error>, ErrorData> {
+    async fn submit_or_join(&self, asked: &Asked<'_>) -> Result<Turn, NoResult> {
         let (deliveries, by) = (&self.shared.deliveries, &self.by.id);
         let request = RequestKey::new(asked.tool, &asked.arguments);
         let first = match deliveries.newest(by, request) {
-            Some(number) => Ok(number),
-            None => self.newest(&asked.conversation, request).await,
+            Some(number) => number,
+            None => self.newest(&asked.conversation, request).await?,
         };
-        let first = match first {
-            Ok(first) => first,
-            Err(error) => return Ok(Err(error)),
-        };
-        let mut last = None;
-        for number in (first..).take(MAX_ATTEMPTS as usize) {
+        for number in (first..).take(MAX_ATTEMPTS) {
             let key = CallKey { request, number };
-            match self.submit(asked, key.id().map_err(|error| invalid_id(&error))?).await {
+            match self.submit(asked, key.id()?).await {
                 Ok(Submitted { turn, replayed, .. }) if !replayed || self.is_joined(&turn, key) => {
                     deliveries.asked(by, key, self.shared.parts.handle.now());
-                    return Ok(Ok(turn));
+                    return Ok(turn);
                 }
-                Ok(_) => {}
-                // Its turn ended long ago.
-                Err(error @ (Error::CallRemoved { .. } | Error::CallIdTaken { .. })) => last = Some(error),
-                Err(error) => return Ok(Err(error)),
+                // Its turn has ended, perhaps long ago.
+                Ok(_) | Err(Error::CallRemoved { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
         }
-        last.map(Err).ok_or_else(|| ErrorData::internal_error("the same call was made too often at once", None))
+        Err(ErrorData::internal_error("the same call is made too often at once", None).into())
     }
 
     /// Whether a request joins this call of an earlier one.
@@ -97,7 +126,7 @@ impl Connection {
     }
 
     /// The number of the newest recorded call of this request, or 1. The numbers have no gap.
-    async fn newest(&self, conversation: &ConversationId, request: RequestKey) -> Result<u64, Error> {
+    async fn newest(&self, conversation: &ConversationId, request: RequestKey) -> Result<u64, NoResult> {
         let (mut known, mut unknown) = (0, 1);
         while self.is_recorded(conversation, CallKey { request, number: unknown }).await? {
             (known, unknown) = (unknown, unknown * 2);
@@ -113,12 +142,11 @@ impl Connection {
         Ok(known.max(1))
     }
 
-    async fn is_recorded(&self, conversation: &ConversationId, key: CallKey) -> Result<bool, Error> {
-        let Ok(id) = key.id() else { return Ok(false) };
-        match self.shared.parts.handle.turn_of_call(&self.by, conversation, &id).await {
+    async fn is_recorded(&self, conversation: &ConversationId, key: CallKey) -> Result<bool, NoResult> {
+        match self.shared.parts.handle.turn_of_call(&self.by, conversation, &key.id()?).await {
             Ok(_) | Err(Error::Removed { .. }) => Ok(true),
             Err(Error::NotFound(_)) => Ok(false),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -136,43 +164,46 @@ impl Connection {
         self.shared.parts.handle.submit(&self.by, request).await
     }
 
-    /// Waits until the call ends, the time is over, or the client cancels the request. A cancelled request ends only the wait:
-    /// a connection that breaks looks the same, and the call may wait for a person.
-    async fn held(&self, turn: Turn, context: &RequestContext<RoleServer>) -> Result<CallToolResult, ErrorData> {
-        let parts = &self.shared.parts;
+    /// Waits for the end of a call. If it has not ended then, the result says what it waits for.
+    async fn held(&self, turn: Turn, context: &RequestContext<RoleServer>) -> Result<CallToolResult, NoResult> {
+        let turn = self.after(turn, self.shared.parts.bounds.hold, context).await?;
+        match turn.calls.first() {
+            Some(call) if !turn.is_ended() => {
+                Ok(results::waiting(&turn, call, self.output_is_checked(call), self.console()))
+            }
+            _ => Ok(self.result(&turn)?),
+        }
+    }
+
+    /// The turn when its call has ended, or the time is over. If the client cancels the request, only the wait ends: a
+    /// connection that breaks looks the same, and the call may wait for a person.
+    async fn after(&self, turn: Turn, time: Span, context: &RequestContext<RoleServer>) -> Result<Turn, NoResult> {
+        if turn.is_ended() {
+            return Ok(turn);
+        }
         let (conversation, id) = (turn.conversation.clone(), turn.id);
         // It may wait long, and a waiting turn uses no memory.
         drop(turn);
-        let waited = tokio::select! {
-            waited = parts.handle.wait(&self.by, &conversation, id, Until::Ended, parts.bounds.hold) => waited,
-            () = context.ct.cancelled() => return Err(ErrorData::internal_error("the request was cancelled", None)),
-        };
-        let turn = match waited {
-            Ok(turn) => turn,
-            Err(error) => return results::refused(&error),
-        };
-        let Some(call) = turn.calls.first() else {
-            return Err(ErrorData::internal_error("the turn has no call", None));
-        };
-        let Some(outcome) = call.outcome() else {
-            return Ok(results::waiting(&turn, call, self.output_is_checked(call), parts.console.as_deref()));
-        };
-        if let Ok(key) = call.id.as_str().parse() {
-            self.shared.deliveries.received(&self.by.id, key, parts.handle.now());
+        tokio::select! {
+            turn = self.shared.parts.handle.wait(&self.by, &conversation, id, Until::Ended, time) => Ok(turn?),
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None).into()),
         }
-        results::ended(&turn, call, outcome)
+    }
+
+    /// The result of a turn that has ended. Its client has received it then.
+    pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, ErrorData> {
+        let ended = turn.calls.first().and_then(|call| call.outcome().map(|outcome| (call, outcome)));
+        let (call, outcome) = ended.ok_or_else(|| ErrorData::internal_error("the call has no outcome", None))?;
+        if let Ok(key) = call.id.as_str().parse() {
+            self.shared.deliveries.received(&self.by.id, key, self.shared.parts.handle.now());
+        }
+        results::ended(turn, call, outcome)
     }
 
     /// Whether clients check the results of the call's tool against a schema.
     fn output_is_checked(&self, call: &Call) -> bool {
         let live = self.shared.parts.handle.tools();
         let live = live.iter().find(|live| live.tool.name.as_str() == &*call.tool);
-        live.is_some_and(|live| crate::tools::output_schema(live).is_some())
+        live.is_some_and(|live| tools::output_schema(live).is_some())
     }
-}
-
-/// The ids that this crate makes are valid.
-fn invalid_id(error: &InvalidId) -> ErrorData {
-    tracing::error!(%error, "an id for a call of an MCP client is invalid");
-    ErrorData::internal_error("the host failed", None)
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use domain::{CallId, Principal};
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, ServerCapabilities,
-    ServerConfig,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    RequestMetaObject, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
+use crate::calls::NoResult;
 use crate::endpoint::Shared;
 use crate::frame::Arguments;
-use crate::{tools, wait};
+use crate::{results, tools, wait};
 
 /// The revisions that are answered, oldest first.
 const REVISIONS: &[ProtocolVersion] =
@@ -27,7 +28,8 @@ const CALL_ID: &str = "dev.toolgate/callId";
 const LIST_TTL: u64 = 10_000;
 
 /// The methods with params that this host reads. If rmcp does not recognise such a request, its params are invalid.
-const METHODS: [&str; 4] = ["initialize", "server/discover", "tools/call", "tools/list"];
+const METHODS: [&str; 7] =
+    ["initialize", "server/discover", "tasks/cancel", "tasks/get", "tasks/update", "tools/call", "tools/list"];
 
 const INSTRUCTIONS: &str = "The tools run in a sandbox. Some calls wait until a person approves them or answers a question. If a \
     result says that a call waits, the call is still open: do other work, and get its outcome later with the tool toolgate_wait. \
@@ -42,7 +44,7 @@ pub(crate) struct Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
             .with_server_info(Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
             // For a client that asks for a revision that is not answered.
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
@@ -75,12 +77,33 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Arguments::of(&context)?;
-        let result = if request.name == wait::NAME {
-            self.wait(&wait::call(&arguments)?, &context).await?
+        let answered = if request.name == wait::NAME {
+            self.wait(&wait::call(&arguments)?, &context).await.map(Into::into)
         } else {
-            self.call(&request.name, arguments, chosen(&context.meta)?, &context).await?
+            self.call(&request.name, arguments, chosen(&context.meta)?, &context).await
         };
-        Ok(result.into())
+        match answered {
+            Ok(response) => Ok(response),
+            Err(NoResult::Refused(error)) => results::refused(&error).map(Into::into),
+            Err(NoResult::Fault(error)) => Err(error),
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.task(&request.task_id).await.map(GetTaskResult::new).map_err(fault)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        // A task never asks its client, and answers to nothing are ignored.
+        self.turn_of_task(&request.task_id).await.map(drop).map_err(fault)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.cancel(&request.task_id).await.map_err(fault)
     }
 
     async fn on_custom_request(
@@ -92,6 +115,14 @@ impl ServerHandler for Connection {
             return Err(ErrorData::invalid_params(format!("the params of {} are invalid", request.method), None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this host does not have this method", None))
+    }
+}
+
+/// The error for a request that has no form of a refusal.
+fn fault(why: NoResult) -> ErrorData {
+    match why {
+        NoResult::Fault(error) => error,
+        NoResult::Refused(error) => results::fault(&error),
     }
 }
 

@@ -21,8 +21,8 @@ impl Arguments {
     /// # Errors
     /// If no transport has kept them.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Result<Json, ErrorData> {
-        let http = context.extensions.get::<http::request::Parts>();
-        let kept = context.extensions.get::<Self>().or_else(|| http?.extensions.get::<Self>());
+        let parts = context.extensions.get::<http::request::Parts>();
+        let kept = context.extensions.get::<Self>().or_else(|| parts?.extensions.get::<Self>());
         let missing = || ErrorData::internal_error("the transport has not kept the arguments of the call", None);
         kept.map(|kept| kept.0.clone()).ok_or_else(missing)
     }

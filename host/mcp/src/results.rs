@@ -50,14 +50,20 @@ pub(crate) fn ended(turn: &Turn, call: &Call, outcome: &Outcome) -> Result<CallT
 /// has no output, so it must count as an error.
 pub(crate) fn waiting(turn: &Turn, call: &Call, output_is_checked: bool, console: Option<&str>) -> CallToolResult {
     let open = call.open();
-    let page = console.zip(open).map(|(console, open)| format!("{console}/suspensions/{}", open.id));
-    let content = vec![ContentBlock::text(sentence(call, open, page.as_deref()))];
+    let state = state(call, console);
+    let text = format!(
+        "{state} You cannot answer it. To get the outcome, call {} with {{\"call\":\"{}\"}}. Do not make the call in another way.",
+        wait::NAME,
+        call.id
+    );
+    let content = vec![ContentBlock::text(text)];
     let mut result = if output_is_checked { CallToolResult::error(content) } else { CallToolResult::success(content) };
     let mut about = about(turn, call);
     about.insert("state".to_owned(), if open.is_some() { "waiting" } else { "running" }.into());
     if let Some(open) = open {
         let suspension = json!({
-            "id": open.id.to_string(), "kind": open.kind().as_str(), "expiresAt": rfc3339(open.expires_at), "page": page,
+            "id": open.id.to_string(), "kind": open.kind().as_str(), "expiresAt": rfc3339(open.expires_at),
+            "page": page(open, console),
         });
         about.insert("suspension".to_owned(), suspension);
     }
@@ -71,15 +77,7 @@ pub(crate) fn waiting(turn: &Turn, call: &Call, output_is_checked: bool, console
 /// For mistakes that a model cannot correct, and faults of the host.
 pub(crate) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
     match error {
-        Error::Fault(fault) => {
-            tracing::error!(%fault, "a request of an MCP client failed");
-            Err(ErrorData::internal_error("the host failed; its log has the details", None))
-        }
-        Error::CallIdTaken { .. } => Err(ErrorData::invalid_params(error.to_string(), None)),
-        Error::Refused(Refusal::Invalid(violations)) => {
-            let messages: Vec<_> = violations.iter().map(|violation| violation.message.as_str()).collect();
-            Ok(CallToolResult::error(vec![ContentBlock::text(messages.join("; "))]))
-        }
+        Error::Fault(_) | Error::CallIdTaken { .. } => Err(fault(error)),
         Error::NotFound(_)
         | Error::Forbidden(_)
         | Error::Removed { .. }
@@ -89,8 +87,23 @@ pub(crate) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
         | Error::DiskLow
         | Error::Loading { .. }
         | Error::TooManyNested { .. }
-        | Error::Refused(_) => Ok(CallToolResult::error(vec![ContentBlock::text(error.to_string())])),
+        | Error::Refused(_) => Ok(CallToolResult::error(vec![ContentBlock::text(message(error))])),
     }
+}
+
+/// The error of the protocol for a refusal.
+pub(crate) fn fault(error: &Error) -> ErrorData {
+    if let Error::Fault(fault) = error {
+        tracing::error!(%fault, "a request of an MCP client failed");
+        return ErrorData::internal_error("the host failed; its log has the details", None);
+    }
+    ErrorData::invalid_params(message(error), None)
+}
+
+fn message(error: &Error) -> String {
+    let Error::Refused(Refusal::Invalid(violations)) = error else { return error.to_string() };
+    let messages: Vec<_> = violations.iter().map(|violation| violation.message.as_str()).collect();
+    messages.join("; ")
 }
 
 /// A result as a model reads it: a text is not quoted.
@@ -120,8 +133,9 @@ fn meta(about: JsonObject) -> MetaObject {
     meta
 }
 
-/// Says what the call waits for, where people answer, and how to get the outcome.
-fn sentence(call: &Call, open: Option<&Suspension>, page: Option<&str>) -> String {
+/// What the call waits for, and where people answer.
+pub(crate) fn state(call: &Call, console: Option<&str>) -> String {
+    let open = call.open();
     let begun = if call.has_started() { "has started and has not ended" } else { "has not run" };
     let waits = match open.map(Suspension::kind) {
         None => "It still runs.",
@@ -132,18 +146,17 @@ fn sentence(call: &Call, open: Option<&Suspension>, page: Option<&str>) -> Strin
         Some(SuspensionKind::Children) => "It waits for its calls of other tools.",
         Some(SuspensionKind::Timer | SuspensionKind::RateLimit) => "It waits for a time and then continues.",
     };
-    let mut sentence = format!("This call of {} {begun}. {waits}", call.tool);
+    let mut state = format!("This call of {} {begun}. {waits}", call.tool);
     if let Some(open) = open.filter(|open| open.kind().is_asked()) {
-        match page {
-            Some(page) => sentence += &format!(" Tell the user to answer at {page}"),
-            None => sentence += &format!(" Tell the user to answer it: it is {}", open.id),
+        match page(open, console) {
+            Some(page) => state += &format!(" The user can answer at {page}"),
+            None => state += &format!(" The user can answer it: it is {}", open.id),
         }
-        sentence += &format!(", before {}.", rfc3339(open.expires_at));
+        state += &format!(", before {}.", rfc3339(open.expires_at));
     }
-    sentence += &format!(
-        " You cannot answer it. To get the outcome, call {} with {{\"call\":\"{}\"}}. Do not make the call in another way.",
-        wait::NAME,
-        call.id
-    );
-    sentence
+    state
+}
+
+fn page(open: &Suspension, console: Option<&str>) -> Option<String> {
+    console.map(|console| format!("{console}/suspensions/{}", open.id))
 }

@@ -106,6 +106,7 @@ impl Mcp {
     /// Serves the client from a host of its own, whose console and commands answer what waits.
     async fn started(&mut self, terminal: &Terminal) -> Result<Started, Report> {
         capabilities::filesystem::raise_open_files();
+        sandbox::return_large_memory();
         let mut config = Config::read(self.host.data.config.as_deref())?;
         config.plugins = Some(self.plugins.clone().unwrap_or_else(|| config.plugins_folder()));
         config.data = Some(self.host.data.folder.clone().unwrap_or_else(|| config.data_folder()));
@@ -126,7 +127,7 @@ impl Mcp {
         let signal = stop_signal()?;
         let endpoint = opened.endpoint.clone();
         let (stop, stopping) = oneshot::channel::<()>();
-        let mut serving = tokio::spawn(opened.serve(async {
+        let mut serving = tokio::spawn(opened.serve(async move {
             // Its sender is dropped when the client has ended.
             let _ = stopping.await;
         }));

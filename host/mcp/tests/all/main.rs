@@ -6,5 +6,6 @@ mod calls;
 mod http;
 mod joins;
 mod messages;
+mod tasks;
 mod tools;
 mod world;
