@@ -9,6 +9,7 @@ mod developing;
 mod hostile;
 mod logs;
 mod making;
+mod mcp;
 mod offline;
 mod pending;
 mod serving;
