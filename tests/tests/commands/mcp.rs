@@ -70,8 +70,10 @@ impl McpClient {
 /// The only open suspension, as the owner of the folder sees it.
 fn open(host: &Host) -> Value {
     let look = || host.cli(None, &["pending", "--json", "--config", "toolgate.toml"]);
-    let found = (0..LOOKS).find_map(|_| serde_json::from_str::<Value>(look().out.lines().next()?).ok());
-    found.filter(|found| found.get("suspension").is_some()).expect("a suspension is open")
+    // Until the host runs, the command prints an error.
+    let first = |out: &str| serde_json::from_str::<Value>(out.lines().next()?).ok();
+    let found = (0..LOOKS).find_map(|_| first(&look().out).filter(|found| found.get("suspension").is_some()));
+    found.expect("a suspension is open")
 }
 
 fn approve(host: &Host, suspension: &Value) {
