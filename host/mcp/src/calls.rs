@@ -3,9 +3,7 @@
 use dispatch::{CallRequest, Error, Submitted, TurnRequest, Until};
 use domain::turn::TurnState;
 use domain::{Call, CallId, ConversationId, Json, Span, Turn, event::Rejection, ids::InvalidId};
-use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CallToolResult, ErrorData};
-use rmcp::service::RequestContext;
 
 use crate::connection::Connection;
 use crate::key::{CallKey, RequestKey, conversation};
@@ -52,25 +50,32 @@ impl From<InvalidId> for NoResult {
     }
 }
 
+/// What a client says about a call beside its tool and arguments.
+pub(crate) struct CallingClient {
+    /// The id for the call. A request with the same id is the same call.
+    pub(crate) chosen: Option<CallId>,
+    pub(crate) knows_tasks: bool,
+}
+
 impl Connection {
-    /// Makes a call, or joins the open one, and waits for a bounded time. With an id that the client chose, the call is the
-    /// one of that id.
+    /// Makes a call, or joins the open one, and waits for a bounded time, or until the request is cancelled.
     pub(crate) async fn call(
         &self,
         tool: &str,
         arguments: Json,
-        chosen: Option<CallId>,
-        context: &RequestContext<RoleServer>,
+        client: CallingClient,
+        cancelled: impl Future<Output = ()> + Send,
     ) -> Result<CallToolResponse, NoResult> {
         let asked = Asked { conversation: self.conversation()?, tool, arguments };
-        let turn = match chosen {
+        let turn = match client.chosen {
             Some(id) => self.submit(&asked, id).await?.turn,
             None => self.submit_or_join(&asked).await?,
         };
-        if !context.client_capabilities().is_some_and(|declared| declared.supports_tasks()) {
-            return Ok(self.held(turn, context).await?.into());
+        drop(asked);
+        if !client.knows_tasks {
+            return Ok(self.held(turn, cancelled).await?.into());
         }
-        let turn = self.after(turn, BEFORE_A_TASK, context).await?;
+        let turn = self.after(turn, BEFORE_A_TASK, cancelled).await?;
         if turn.is_ended() {
             return Ok(self.result(&turn)?.into());
         }
@@ -81,10 +86,10 @@ impl Connection {
     pub(crate) async fn wait(
         &self,
         id: &CallId,
-        context: &RequestContext<RoleServer>,
+        cancelled: impl Future<Output = ()> + Send,
     ) -> Result<CallToolResult, NoResult> {
         let turn = self.shared.parts.handle.turn_of_call(&self.by, &self.conversation()?, id).await?;
-        self.held(turn, context).await
+        self.held(turn, cancelled).await
     }
 
     pub(crate) fn conversation(&self) -> Result<ConversationId, InvalidId> {
@@ -165,8 +170,8 @@ impl Connection {
     }
 
     /// Waits for the end of a call. If it has not ended then, the result says what it waits for.
-    async fn held(&self, turn: Turn, context: &RequestContext<RoleServer>) -> Result<CallToolResult, NoResult> {
-        let turn = self.after(turn, self.shared.parts.bounds.hold, context).await?;
+    async fn held(&self, turn: Turn, cancelled: impl Future<Output = ()> + Send) -> Result<CallToolResult, NoResult> {
+        let turn = self.after(turn, self.shared.parts.bounds.hold, cancelled).await?;
         match turn.calls.first() {
             Some(call) if !turn.is_ended() => {
                 Ok(results::waiting(&turn, call, self.output_is_checked(call), self.console()))
@@ -177,7 +182,12 @@ impl Connection {
 
     /// The turn when its call has ended, or the time is over. If the client cancels the request, only the wait ends: a
     /// connection that breaks looks the same, and the call may wait for a person.
-    async fn after(&self, turn: Turn, time: Span, context: &RequestContext<RoleServer>) -> Result<Turn, NoResult> {
+    async fn after(
+        &self,
+        turn: Turn,
+        time: Span,
+        cancelled: impl Future<Output = ()> + Send,
+    ) -> Result<Turn, NoResult> {
         if turn.is_ended() {
             return Ok(turn);
         }
@@ -186,7 +196,7 @@ impl Connection {
         drop(turn);
         tokio::select! {
             turn = self.shared.parts.handle.wait(&self.by, &conversation, id, Until::Ended, time) => Ok(turn?),
-            () = context.ct.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None).into()),
+            () = cancelled => Err(ErrorData::internal_error("the request was cancelled", None).into()),
         }
     }
 

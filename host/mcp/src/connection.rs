@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
-use crate::calls::NoResult;
+use crate::calls::{CallingClient, NoResult};
 use crate::endpoint::Shared;
 use crate::frame::Arguments;
 use crate::{results, tools, wait};
@@ -73,14 +73,20 @@ impl ServerHandler for Connection {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Arguments::of(&context)?;
-        let answered = if request.name == wait::NAME {
-            self.wait(&wait::call(&arguments)?, &context).await.map(Into::into)
+        let tool = std::mem::take(&mut request.name);
+        let knows_tasks = context.client_capabilities().is_some_and(|declared| declared.supports_tasks());
+        let client = CallingClient { chosen: chosen(&context.meta)?, knows_tasks };
+        let cancelled = context.ct.clone().cancelled_owned();
+        // The call may wait long, and these have several times the size of the message.
+        drop((request, context));
+        let answered = if tool == wait::NAME {
+            self.wait(&wait::call(&arguments)?, cancelled).await.map(Into::into)
         } else {
-            self.call(&request.name, arguments, chosen(&context.meta)?, &context).await
+            self.call(&tool, arguments, client, cancelled).await
         };
         match answered {
             Ok(response) => Ok(response),
