@@ -1,6 +1,6 @@
 //! The path of a `tools/call`: submit a turn of one call, or join the call of the same request, and wait for its outcome.
 
-use dispatch::{CallRequest, Error, Submitted, TurnRequest, Until};
+use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest, Until};
 use domain::turn::TurnState;
 use domain::{Call, CallId, ConversationId, Json, Span, Turn, event::Rejection, ids::InvalidId};
 use rmcp::model::{CallToolResponse, CallToolResult, ErrorData};
@@ -89,7 +89,7 @@ impl Connection {
         cancelled: impl Future<Output = ()> + Send,
     ) -> Result<CallToolResult, NoResult> {
         let turn = self.shared.parts.handle.turn_of_call(&self.by, &self.conversation()?, id).await?;
-        self.held(turn, cancelled).await
+        self.held(of_one_call(turn)?, cancelled).await
     }
 
     pub(crate) fn conversation(&self) -> Result<ConversationId, InvalidId> {
@@ -216,4 +216,9 @@ impl Connection {
         let live = live.iter().find(|live| live.tool.name.as_str() == &*call.tool);
         live.is_some_and(|live| tools::output_schema(live).is_some())
     }
+}
+
+/// A turn of an MCP client. Other programs can submit turns of several calls to the conversation of a token.
+pub(crate) fn of_one_call(turn: Turn) -> Result<Turn, Error> {
+    if turn.calls.len() == 1 { Ok(turn) } else { Err(Error::NotFound(Resource::Call)) }
 }

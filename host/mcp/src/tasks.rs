@@ -7,7 +7,7 @@ use rmcp::model::{CreateTaskResult, DetailedTask, ErrorData, JsonObject, Task, T
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::calls::NoResult;
+use crate::calls::{NoResult, of_one_call};
 use crate::connection::Connection;
 use crate::results;
 
@@ -46,7 +46,7 @@ impl Connection {
     pub(crate) async fn turn_of_task(&self, id: &str) -> Result<Turn, NoResult> {
         let unknown = || ErrorData::invalid_params("there is no such task", None);
         let id: TurnId = id.parse().map_err(|_| unknown())?;
-        match self.shared.parts.handle.turn(&self.by, &self.conversation()?, id).await {
+        match self.shared.parts.handle.turn(&self.by, &self.conversation()?, id).await.and_then(of_one_call) {
             Err(dispatch::Error::NotFound(_) | dispatch::Error::Removed { .. }) => Err(unknown().into()),
             turn => Ok(turn?),
         }

@@ -139,11 +139,12 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
 
 /// A host with its HTTP API, and the address that it listens on.
 pub(super) struct Opened {
-    pub(super) host: Host,
+    host: Host,
     pub(super) tokens: Tokens,
     /// The URL under which this machine reaches the host.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only `mcp` says where the host is"))]
     pub(super) url: String,
-    pub(super) is_first_start: bool,
+    is_first_start: bool,
     scheme: &'static str,
     listen: SocketAddr,
     listener: TcpListener,
