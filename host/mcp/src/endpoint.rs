@@ -146,7 +146,7 @@ impl Endpoint {
 /// The response to a message that cannot be read.
 fn refused(invalid: Invalid) -> Response<Bytes> {
     let Invalid { id, error } = invalid;
-    let message = ServerJsonRpcMessage::Error(JsonRpcError::new(id, error));
+    let message = ServerJsonRpcMessage::Error(JsonRpcError::new(id, *error));
     let body = serde_json::to_vec(&message).unwrap_or_default();
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = StatusCode::BAD_REQUEST;

@@ -33,12 +33,16 @@ impl Arguments {
 pub(crate) struct Invalid {
     /// The id of the request, if it can be read.
     pub(crate) id: Option<RequestId>,
-    pub(crate) error: ErrorData,
+    pub(crate) error: Box<ErrorData>,
 }
 
 impl Invalid {
-    fn request(id: Option<RequestId>, why: &'static str) -> Self {
-        Self { id, error: ErrorData::invalid_request(why, None) }
+    pub(crate) fn new(id: Option<RequestId>, error: ErrorData) -> Self {
+        Self { id, error: Box::new(error) }
+    }
+
+    fn request(why: &'static str) -> Self {
+        Self::new(None, ErrorData::invalid_request(why, None))
     }
 }
 
@@ -69,19 +73,19 @@ pub(crate) fn id(message: &[u8]) -> Option<RequestId> {
 /// # Errors
 /// [`Invalid`].
 pub(crate) fn check(bytes: &[u8]) -> Result<Option<Arguments>, Invalid> {
-    let text = str::from_utf8(bytes).map_err(|_| Invalid::request(None, "a message is UTF-8"))?;
+    let text = str::from_utf8(bytes).map_err(|_| Invalid::request("a message is UTF-8"))?;
     let message = serde_json::from_str::<Message<'_>>(text);
     match check_body(text, &[]) {
         Ok(Some(_)) => {}
         Ok(None) => {
-            return Err(Invalid::request(None, "a message is one JSON object; batches are not part of the protocol"));
+            return Err(Invalid::request("a message is one JSON object; batches are not part of the protocol"));
         }
         Err(malformed) => {
             let id = message.ok().and_then(|message| message.id);
-            return Err(Invalid { id, error: ErrorData::parse_error(malformed.to_string(), None) });
+            return Err(Invalid::new(id, ErrorData::parse_error(malformed.to_string(), None)));
         }
     }
-    let Ok(message) = message else { return Err(Invalid::request(None, "not a message of JSON-RPC 2.0")) };
+    let Ok(message) = message else { return Err(Invalid::request("not a message of JSON-RPC 2.0")) };
     if message.method.as_deref() != Some("tools/call") {
         return Ok(None);
     }
@@ -89,12 +93,12 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Arguments>, Invalid> {
     let call = params.map(serde_json::from_str::<Call<'_>>);
     let Some(Ok(call)) = call else {
         let error = ErrorData::invalid_params("the params of tools/call are an object", None);
-        return Err(Invalid { id: message.id, error });
+        return Err(Invalid::new(message.id, error));
     };
     let arguments = call.arguments.map_or("{}", RawValue::get);
     if !arguments.starts_with('{') {
         let error = ErrorData::invalid_params("the arguments of a call are an object", None);
-        return Err(Invalid { id: message.id, error });
+        return Err(Invalid::new(message.id, error));
     }
     Ok(Some(Arguments(Json::unchecked(arguments))))
 }

@@ -51,14 +51,14 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             let line = self.line.replace(Vec::new());
             return Ok(Some(line.ok_or_else(|| {
                 let why = format!("a message has at most {} bytes", self.max);
-                Invalid { id: None, error: ErrorData::invalid_request(why, None) }
+                Invalid::new(None, ErrorData::invalid_request(why, None))
             })));
         }
     }
 
     fn refuse(&mut self, invalid: Invalid) {
         let Invalid { id, error } = invalid;
-        let sent = self.send(ServerJsonRpcMessage::Error(JsonRpcError::new(id, error)));
+        let sent = self.send(ServerJsonRpcMessage::Error(JsonRpcError::new(id, *error)));
         self.refusing = Some(tokio::spawn(async move {
             if let Err(error) = sent.await {
                 tracing::debug!(%error, "a client does not read its answers");
@@ -124,7 +124,7 @@ fn message(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Invalid> {
     let arguments = frame::check(line)?;
     let message = serde_json::from_slice(line).map_err(|_| {
         let error = ErrorData::invalid_request("not a message of JSON-RPC 2.0", None);
-        Invalid { id: frame::id(line), error }
+        Invalid::new(frame::id(line), error)
     })?;
     let mut message: ClientJsonRpcMessage = message;
     if let (Some(arguments), ClientJsonRpcMessage::Request(request)) = (arguments, &mut message) {
