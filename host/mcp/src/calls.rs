@@ -1,19 +1,18 @@
-//! The path of a `tools/call`: submit a turn of one call, or join the call of the same request, and wait for its outcome.
+//! The calls of a principal: each is a turn of one call. A request makes one, or joins the one of the same request.
+
+use std::sync::Arc;
 
 use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest, Until};
 use domain::turn::TurnState;
-use domain::{Call, CallId, ConversationId, Json, Span, Turn, event::Rejection, ids::InvalidId};
-use rmcp::model::{CallToolResponse, CallToolResult, ErrorData};
+use domain::{CallId, ConversationId, Json, Principal, Span, Turn, TurnId, event::Rejection, ids::InvalidId};
+use rmcp::model::{CallToolResult, ErrorData};
 
-use crate::connection::Connection;
 use crate::key::{CallKey, RequestKey, conversation};
-use crate::{results, tasks, tools};
+use crate::parts::Shared;
+use crate::results;
 
 /// How many calls of the same request may end, one after the other, while this one is submitted.
 const MAX_ATTEMPTS: usize = 64;
-
-/// How long a client that knows tasks waits before it gets one.
-const BEFORE_A_TASK: Span = Span::from_secs(1);
 
 /// The tool and the arguments of a request.
 struct Asked<'a> {
@@ -50,54 +49,74 @@ impl From<InvalidId> for NoResult {
     }
 }
 
-/// What a client says about a call beside its tool and arguments.
-pub(crate) struct CallingClient {
-    /// The id for the call. A request with the same id is the same call.
-    pub(crate) chosen: Option<CallId>,
-    pub(crate) knows_tasks: bool,
+/// The calls of one principal.
+#[derive(Clone)]
+pub(crate) struct Calls {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) by: Principal,
 }
 
-impl Connection {
-    /// Makes a call, or joins the open one, and waits for a bounded time, or until the request is cancelled.
-    pub(crate) async fn call(
-        &self,
-        tool: &str,
-        arguments: Json,
-        client: CallingClient,
-        cancelled: impl Future<Output = ()> + Send,
-    ) -> Result<CallToolResponse, NoResult> {
+impl Calls {
+    /// Makes a call, or joins the one of the same request. With an id that the client chose, the call is the one of that id.
+    /// The call may have ended.
+    pub(crate) async fn make(&self, tool: &str, arguments: Json, chosen: Option<CallId>) -> Result<Turn, NoResult> {
         let asked = Asked { conversation: self.conversation()?, tool, arguments };
-        let turn = match client.chosen {
-            Some(id) => self.submit(&asked, id).await?.turn,
-            None => self.submit_or_join(&asked).await?,
-        };
-        drop(asked);
-        if !client.knows_tasks {
-            return Ok(self.held(turn, cancelled).await?.into());
+        match chosen {
+            Some(id) => Ok(self.submit(&asked, id).await?.turn),
+            None => self.submit_or_join(&asked).await,
         }
-        let turn = self.after(turn, BEFORE_A_TASK, cancelled).await?;
-        if turn.is_ended() {
-            return Ok(self.result(&turn)?.into());
-        }
-        Ok(tasks::created(&turn, self.console()).into())
     }
 
-    /// Waits for a call that was made before.
-    pub(crate) async fn wait(
-        &self,
-        id: &CallId,
-        cancelled: impl Future<Output = ()> + Send,
-    ) -> Result<CallToolResult, NoResult> {
+    /// A call that was made before.
+    pub(crate) async fn made(&self, id: &CallId) -> Result<Turn, NoResult> {
         let turn = self.shared.parts.handle.turn_of_call(&self.by, &self.conversation()?, id).await?;
-        self.held(of_one_call(turn)?, cancelled).await
+        Ok(of_one_call(turn)?)
     }
 
-    pub(crate) fn conversation(&self) -> Result<ConversationId, InvalidId> {
+    /// The call with this turn.
+    pub(crate) async fn of_turn(&self, id: TurnId) -> Result<Turn, NoResult> {
+        let turn = self.shared.parts.handle.turn(&self.by, &self.conversation()?, id).await?;
+        Ok(of_one_call(turn)?)
+    }
+
+    /// Cancels a call. One that has ended does not change.
+    pub(crate) async fn cancel(&self, turn: &Turn) -> Result<(), NoResult> {
+        self.shared.parts.handle.cancel(&self.by, &turn.conversation, turn.id).await?;
+        Ok(())
+    }
+
+    /// The turn when its call has ended, or the time is over. If the client cancels the request, only the wait ends: a
+    /// connection that breaks looks the same, and the call may wait for a person.
+    pub(crate) async fn after(
+        &self,
+        turn: Turn,
+        time: Span,
+        cancelled: impl Future<Output = ()> + Send,
+    ) -> Result<Turn, NoResult> {
+        if turn.is_ended() {
+            return Ok(turn);
+        }
+        let (conversation, id) = (turn.conversation.clone(), turn.id);
+        // It may wait long, and a waiting turn uses no memory.
+        drop(turn);
+        tokio::select! {
+            turn = self.shared.parts.handle.wait(&self.by, &conversation, id, Until::Ended, time) => Ok(turn?),
+            () = cancelled => Err(ErrorData::internal_error("the request was cancelled", None).into()),
+        }
+    }
+
+    /// The result of a call that has ended. Its client has received it then.
+    pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, ErrorData> {
+        let ended = turn.calls.first().and_then(|call| call.outcome().map(|outcome| (call, outcome)));
+        let (call, outcome) = ended.ok_or_else(|| ErrorData::internal_error("the call has no outcome", None))?;
+        if let Ok(key) = call.id.as_str().parse() {
+            self.shared.deliveries.received(&self.by.id, key, self.shared.parts.handle.now());
+        }
+        results::ended(turn, call, outcome)
+    }
+
+    fn conversation(&self) -> Result<ConversationId, InvalidId> {
         conversation(&self.shared.parts.key, &self.by)
-    }
-
-    pub(crate) fn console(&self) -> Option<&str> {
-        self.shared.parts.console.as_deref()
     }
 
     /// Submits the call under the first id whose call is open, has an outcome that no client has received, or is new.
@@ -168,57 +187,9 @@ impl Connection {
         };
         self.shared.parts.handle.submit(&self.by, request).await
     }
-
-    /// Waits for the end of a call. If it has not ended then, the result says what it waits for.
-    async fn held(&self, turn: Turn, cancelled: impl Future<Output = ()> + Send) -> Result<CallToolResult, NoResult> {
-        let turn = self.after(turn, self.shared.parts.bounds.hold, cancelled).await?;
-        match turn.calls.first() {
-            Some(call) if !turn.is_ended() => {
-                Ok(results::waiting(&turn, call, self.output_is_checked(call), self.console()))
-            }
-            _ => Ok(self.result(&turn)?),
-        }
-    }
-
-    /// The turn when its call has ended, or the time is over. If the client cancels the request, only the wait ends: a
-    /// connection that breaks looks the same, and the call may wait for a person.
-    async fn after(
-        &self,
-        turn: Turn,
-        time: Span,
-        cancelled: impl Future<Output = ()> + Send,
-    ) -> Result<Turn, NoResult> {
-        if turn.is_ended() {
-            return Ok(turn);
-        }
-        let (conversation, id) = (turn.conversation.clone(), turn.id);
-        // It may wait long, and a waiting turn uses no memory.
-        drop(turn);
-        tokio::select! {
-            turn = self.shared.parts.handle.wait(&self.by, &conversation, id, Until::Ended, time) => Ok(turn?),
-            () = cancelled => Err(ErrorData::internal_error("the request was cancelled", None).into()),
-        }
-    }
-
-    /// The result of a turn that has ended. Its client has received it then.
-    pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, ErrorData> {
-        let ended = turn.calls.first().and_then(|call| call.outcome().map(|outcome| (call, outcome)));
-        let (call, outcome) = ended.ok_or_else(|| ErrorData::internal_error("the call has no outcome", None))?;
-        if let Ok(key) = call.id.as_str().parse() {
-            self.shared.deliveries.received(&self.by.id, key, self.shared.parts.handle.now());
-        }
-        results::ended(turn, call, outcome)
-    }
-
-    /// Whether clients check the results of the call's tool against a schema.
-    fn output_is_checked(&self, call: &Call) -> bool {
-        let live = self.shared.parts.handle.tools();
-        let live = live.iter().find(|live| live.tool.name.as_str() == &*call.tool);
-        live.is_some_and(|live| tools::output_schema(live).is_some())
-    }
 }
 
 /// A turn of an MCP client. Other programs can submit turns of several calls to the conversation of a token.
-pub(crate) fn of_one_call(turn: Turn) -> Result<Turn, Error> {
+fn of_one_call(turn: Turn) -> Result<Turn, Error> {
     if turn.calls.len() == 1 { Ok(turn) } else { Err(Error::NotFound(Resource::Call)) }
 }

@@ -1,9 +1,8 @@
 //! Answers the requests of a client. rmcp reads the messages and calls this.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use domain::{CallId, Principal};
+use domain::CallId;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
     ErrorData, GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
@@ -12,10 +11,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
-use crate::calls::{CallingClient, NoResult};
-use crate::endpoint::Shared;
+use crate::calls::{Calls, NoResult};
 use crate::frame::Arguments;
-use crate::{results, tools, wait};
+use crate::lanes::Lane;
+use crate::{results, tasks, tools, wait};
 
 /// The revisions that are answered, oldest first.
 const REVISIONS: &[ProtocolVersion] =
@@ -35,11 +34,10 @@ const INSTRUCTIONS: &str = "The tools run in a sandbox. Some calls wait until a 
     result says that a call waits, the call is still open: do other work, and get its outcome later with the tool toolgate_wait. \
     A repeated call with the same arguments joins the open call.";
 
-/// The requests of one principal.
+/// Answers the requests of one principal.
 #[derive(Clone)]
 pub(crate) struct Connection {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) by: Principal,
+    pub(crate) calls: Calls,
 }
 
 impl ServerHandler for Connection {
@@ -60,7 +58,7 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let parts = &self.shared.parts;
+        let parts = &self.calls.shared.parts;
         // Many clients ask once, when they start the host.
         tokio::select! {
             () = parts.ready.ready() => {}
@@ -78,20 +76,23 @@ impl ServerHandler for Connection {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Arguments::of(&context)?;
         let tool = std::mem::take(&mut request.name);
-        let knows_tasks = context.client_capabilities().is_some_and(|declared| declared.supports_tasks());
-        let client = CallingClient { chosen: chosen(&context.meta)?, knows_tasks };
+        let lane = Lane::of(context.client_capabilities().as_ref());
+        let chosen = chosen(&context.meta)?;
         let cancelled = context.ct.clone().cancelled_owned();
         // The call may wait long, and these have several times the size of the message.
         drop((request, context));
-        let answered = if tool == wait::NAME {
-            self.wait(&wait::call(&arguments)?, cancelled).await.map(Into::into)
-        } else {
-            self.call(&tool, arguments, client, cancelled).await
+        let answered = async {
+            if tool == wait::NAME {
+                let turn = self.calls.made(&wait::call(&arguments)?).await?;
+                return Lane::Wait.answer(&self.calls, turn, cancelled).await;
+            }
+            let turn = self.calls.make(&tool, arguments, chosen).await?;
+            lane.answer(&self.calls, turn, cancelled).await
         };
-        match answered {
-            Ok(response) => Ok(response),
+        match answered.await {
             Err(NoResult::Refused(error)) => results::refused(&error).map(Into::into),
             Err(NoResult::Fault(error)) => Err(error),
+            Ok(response) => Ok(response),
         }
     }
 
@@ -100,16 +101,15 @@ impl ServerHandler for Connection {
         request: GetTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.task(&request.task_id).await.map(GetTaskResult::new).map_err(fault)
+        tasks::read(&self.calls, &request.task_id).await.map(GetTaskResult::new).map_err(fault)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        // A task never asks its client, and answers to nothing are ignored.
-        self.turn_of_task(&request.task_id).await.map(drop).map_err(fault)
+        tasks::update(&self.calls, &request.task_id).await.map_err(fault)
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        self.cancel(&request.task_id).await.map_err(fault)
+        tasks::cancel(&self.calls, &request.task_id).await.map_err(fault)
     }
 
     async fn on_custom_request(

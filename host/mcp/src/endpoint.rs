@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use dispatch::Handle;
-use domain::{Principal, Span};
+use domain::Principal;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use rmcp::model::{JsonRpcError, ServerJsonRpcMessage};
@@ -14,60 +12,15 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::calls::Calls;
 use crate::connection::Connection;
-use crate::deliveries::Deliveries;
 use crate::frame::{self, Invalid};
 use crate::lines::Lines;
-
-/// Everything that an endpoint uses.
-pub struct EndpointParts {
-    pub handle: Handle,
-    /// A secret of the host that outlasts its restarts. The names of conversations follow from it, so that no other caller
-    /// can take them.
-    pub key: [u8; 32],
-    pub ready: Arc<dyn Ready>,
-    /// The address of the console where people answer, without a path.
-    pub console: Option<String>,
-    pub bounds: EndpointBounds,
-}
-
-/// Waits until the host knows all its tools.
-#[async_trait]
-pub trait Ready: Send + Sync {
-    async fn ready(&self);
-}
-
-/// A host that knows its tools from the start.
-#[async_trait]
-impl Ready for () {
-    async fn ready(&self) {}
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EndpointBounds {
-    /// The maximum time that a request waits for a call, or for the tools of a host that starts. Clients give up after 60
-    /// seconds or less.
-    pub hold: Span,
-    /// How long after its end a call is still the outcome of a request that asks for the same.
-    pub joins: Span,
-    /// The maximum size of a message, in bytes.
-    pub message: usize,
-}
-
-impl Default for EndpointBounds {
-    fn default() -> Self {
-        Self { hold: Span::from_secs(25), joins: Span::from_secs(60 * 60), message: 4 << 20 }
-    }
-}
+use crate::parts::{EndpointParts, Shared};
 
 /// The tools of a host for MCP clients. Cheap to clone.
 #[derive(Clone)]
 pub struct Endpoint(Arc<Shared>);
-
-pub(crate) struct Shared {
-    pub(crate) parts: EndpointParts,
-    pub(crate) deliveries: Deliveries,
-}
 
 /// Why the messages of a client are no longer answered.
 #[derive(Debug, thiserror::Error)]
@@ -81,8 +34,7 @@ pub enum ServeError {
 impl Endpoint {
     #[must_use]
     pub fn new(parts: EndpointParts) -> Self {
-        let deliveries = Deliveries::since(parts.handle.now());
-        Self(Arc::new(Shared { parts, deliveries }))
+        Self(Shared::new(parts))
     }
 
     /// Answers the messages of one client, one a line (the stdio transport), until it closes its side. Its calls are those of
@@ -139,7 +91,7 @@ impl Endpoint {
     }
 
     fn connection(&self, by: Principal) -> Connection {
-        Connection { shared: self.0.clone(), by }
+        Connection { calls: Calls { shared: self.0.clone(), by } }
     }
 }
 
