@@ -25,6 +25,7 @@ mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod new;
+mod opened;
 mod pack;
 mod pending;
 mod policy;
@@ -35,6 +36,7 @@ mod show;
 mod signal;
 mod standing;
 mod status;
+mod stop;
 mod store;
 mod submit;
 mod token;

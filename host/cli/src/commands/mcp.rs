@@ -4,27 +4,22 @@
 mod relay;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use ::mcp::{Endpoint, EndpointBounds, EndpointParts, Ready};
 use anyhow::Context as _;
-use async_trait::async_trait;
-use bytes::Bytes;
 use clap::Args;
 use dispatch::ports::Clock as _;
 use domain::Principal;
-use http::{Request, Response};
-use registry::Registry;
-use server::{Authenticate as _, McpClients};
+use server::Authenticate as _;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use toolgate::WallClock;
 use toolgate::config::{Config, LISTEN};
 use toolgate::tokens::Tokens;
-use toolgate::{Host, WallClock};
 
 use super::Run;
-use super::serve::{Opened, affordable, stop_signal, stopped};
+use super::opened::{Opened, affordable};
+use super::stop::{stop_signal, stopped};
 use crate::address::Found;
 use crate::args::{Cache, Connection, is_private};
 use crate::client::{self, Client};
@@ -154,42 +149,5 @@ impl Mcp {
         let token = client::given_token(&self.host)?.unwrap_or_default();
         let unknown = || Report::new(Exit::Usage, "the host of this data folder does not know the token");
         tokens.principal(token.trim()).ok_or_else(unknown)
-    }
-}
-
-/// The tools of a host for MCP clients. People answer at `url`.
-pub(super) fn endpoint(host: &Host, url: &str, message: usize) -> Result<Endpoint, Report> {
-    let key = toolgate::http_api::mcp_key(host);
-    let parts = EndpointParts {
-        handle: host.handle().clone(),
-        key: key.with_context(|| format!("cannot keep a key in {}", host.data().display()))?,
-        ready: Arc::new(Loaded(host.registry().clone())),
-        console: Some(url.to_owned()),
-        bounds: EndpointBounds { message, ..EndpointBounds::default() },
-    };
-    Ok(Endpoint::new(parts))
-}
-
-/// The endpoint behind the HTTP server.
-pub(super) fn clients(endpoint: Endpoint) -> Arc<dyn McpClients> {
-    Arc::new(Clients(endpoint))
-}
-
-struct Clients(Endpoint);
-
-#[async_trait]
-impl McpClients for Clients {
-    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes> {
-        self.0.answer(by, request).await
-    }
-}
-
-/// The plugins of the watched folder.
-struct Loaded(Registry);
-
-#[async_trait]
-impl Ready for Loaded {
-    async fn ready(&self) {
-        self.0.loaded().await;
     }
 }

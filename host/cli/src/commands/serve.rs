@@ -2,33 +2,22 @@
 
 mod messages;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::num::NonZeroUsize;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use dispatch::ports::Clock as _;
-use server::Tls;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use toolgate::config::{Config, LISTEN, ServerTable};
-use toolgate::tokens::Tokens;
-use toolgate::{Host, OpenError, WallClock};
+use toolgate::OpenError;
+use toolgate::config::{Config, LISTEN};
 
 use self::messages::Messages;
 use super::Run;
-use crate::address::Published;
+use super::opened::{Opened, affordable};
+use super::stop::{stop_signal, stopped};
 use crate::args::{Cache, Data, is_private};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
-
-/// The log filter of a host. rmcp has a line for each message of a client.
-pub(super) const HOST_LOG: &str = "info,rmcp=error";
-
-/// How long calls may continue after the last request is answered.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Serve a folder of plugins.
 ///
@@ -68,7 +57,8 @@ pub(crate) struct Serve {
 }
 
 impl Run for Serve {
-    const LOG: &'static str = HOST_LOG;
+    // rmcp has a line for each message of an MCP client.
+    const LOG: &'static str = "info,rmcp=error";
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         capabilities::filesystem::raise_open_files();
@@ -137,131 +127,6 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     Ok(())
 }
 
-/// A host with its HTTP API, and the address that it listens on.
-pub(super) struct Opened {
-    host: Host,
-    pub(super) tokens: Tokens,
-    /// The URL under which this machine reaches the host.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only `mcp` says where the host is"))]
-    pub(super) url: String,
-    is_first_start: bool,
-    scheme: &'static str,
-    listen: SocketAddr,
-    listener: TcpListener,
-    /// Further host names that it answers to.
-    hosts: Vec<String>,
-    limits: ServerTable,
-    tls: Option<Tls>,
-    address: Published,
-    #[cfg(feature = "mcp")]
-    pub(super) endpoint: ::mcp::Endpoint,
-}
-
-impl Opened {
-    /// Opens the host of a configuration that names its folders. Its plugins are loaded in the background. `None` if another
-    /// host runs on the data folder.
-    pub(super) async fn new(
-        config: Config,
-        (listener, hosts, limits): (TcpListener, Vec<String>, ServerTable),
-        compiled: Option<PathBuf>,
-        memory: bool,
-    ) -> Result<Option<Self>, Report> {
-        let data = config.data_folder();
-        let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
-        let listen = listener.local_addr().context("cannot find out where the host listens")?;
-        let builder = Host::builder().config(config).compiler(super::compiler()?);
-        let builder = builder.user_cache(compiled).load_in_background();
-        let builder = if memory { builder.memory() } else { builder };
-        let host = match builder.open().await {
-            Err(OpenError::InUse(_)) => return Ok(None),
-            opened => opened?,
-        };
-        let tokens = Tokens::open(&data)?;
-        let is_first_start = tokens.first_start(WallClock.now())?;
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{}", near(listen));
-        let address = Published::new(&data, &url).context("cannot write the host's address")?;
-        #[cfg(feature = "mcp")]
-        let endpoint = super::mcp::endpoint(&host, &url, limits.settings().turn_bytes)?;
-        Ok(Some(Self {
-            host,
-            tokens,
-            url,
-            is_first_start,
-            scheme,
-            listen,
-            listener,
-            hosts,
-            limits,
-            tls,
-            address,
-            #[cfg(feature = "mcp")]
-            endpoint,
-        }))
-    }
-
-    /// Serves the API until `stopped` returns, and closes the host.
-    pub(super) async fn serve(self, stopped: impl Future<Output = ()> + Send + 'static) -> Result<(), Report> {
-        #[cfg(feature = "mcp")]
-        let endpoint = self.endpoint.clone();
-        let Self { host, tokens, listen, listener, hosts, limits, tls, address, .. } = self;
-        let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
-        let ports = ports.with_context(|| format!("cannot keep sessions in {}", host.data().display()))?;
-        #[cfg(feature = "mcp")]
-        let ports = server::Ports { mcp_clients: Some(super::mcp::clients(endpoint)), ..ports };
-        let router = server::router_with_pages(ports, console::router());
-        let stopped = async move {
-            stopped.await;
-            // Before the listener closes: then somebody else can listen at the address.
-            drop(address);
-        };
-        let served = server::serve(listener, router, limits.connections(), tls, stopped).await;
-        let closed = host.close(GRACE).await;
-        served.context("the HTTP server failed")?;
-        closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))
-    }
-}
-
-/// The address under which this machine reaches the host, if it listens on all of them.
-fn near(listen: SocketAddr) -> SocketAddr {
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, listen.port())
-}
-
-/// With at most half as many connections as the system allows files: the store and the plugins need files too.
-pub(super) fn affordable(mut table: ServerTable) -> ServerTable {
-    // A line is `Max open files  SOFT  HARD  files`. Without such a file the number is not bounded here.
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let files =
-        limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
-    let max = files.and_then(|files: usize| NonZeroUsize::new(files / 2));
-    if let Some(max) = max.filter(|max| max.get() < table.connections().max) {
-        tracing::warn!(
-            max,
-            "the system lets this process open few files, so it accepts fewer connections than configured"
-        );
-        table.connections = Some(max);
-    }
-    table
-}
-
-/// Becomes true at the first signal to stop. The second signal ends the process at once.
-pub(super) fn stop_signal() -> anyhow::Result<watch::Receiver<bool>> {
-    let (stop, stopped) = watch::channel(false);
-    let mut signals = Signals::listen()?;
-    tokio::spawn(async move {
-        signals.next().await;
-        stop.send_replace(true);
-        signals.next().await;
-        std::process::exit(Exit::Refused as i32);
-    });
-    Ok(stopped)
-}
-
 /// Without a handler, SIGHUP would end the process without the steps of a stop.
 fn ignore_hangups() -> anyhow::Result<()> {
     #[cfg(unix)]
@@ -278,37 +143,6 @@ fn ignore_hangups() -> anyhow::Result<()> {
         });
     }
     Ok(())
-}
-
-pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
-    // The sender ends only with the process.
-    let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Ctrl-C, and the SIGTERM of a supervisor.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        Ok(Self {
-            #[cfg(unix)]
-            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-                .context("cannot listen for SIGTERM")?,
-        })
-    }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = self.terminate.recv() => {}
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
-    }
 }
 
 fn cannot_listen(listen: SocketAddr, error: &std::io::Error) -> Report {
