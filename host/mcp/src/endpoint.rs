@@ -1,4 +1,4 @@
-//! What a host offers to MCP clients, and the ways in which their messages arrive.
+//! The endpoint of a host for MCP clients, and the ways in which their messages arrive.
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ pub(crate) fn conversation(key: &[u8; 32], by: &Principal) -> Result<Conversatio
     ConversationId::new(&format!("mcp:{:032x}", half(digest)))
 }
 
-/// What a request asks for: a tool and its arguments. Requests with the same key ask for the same call.
+/// The tool and the arguments of a request. Requests with the same key ask for the same call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RequestKey(u128);
 

@@ -1,4 +1,4 @@
-//! What an endpoint is made of.
+//! The parts of an endpoint.
 
 use std::sync::Arc;
 

@@ -133,7 +133,7 @@ fn meta(about: JsonObject) -> MetaObject {
     meta
 }
 
-/// What the call waits for, and where people answer.
+/// Says what the call waits for, and where people answer.
 pub(crate) fn state(call: &Call, console: Option<&str>) -> String {
     let open = call.open();
     let begun = if call.has_started() { "has started and has not ended" } else { "has not run" };
