@@ -29,6 +29,7 @@ mod idempotency;
 mod inbox;
 mod index;
 mod journal;
+mod lingering;
 mod nested;
 mod outbox;
 mod parts;

@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use capabilities::Capabilities;
 use domain::{CatalogLimits, Digest, Limits, outcome::Failure};
 use sandbox::section::{self, SeveralSections};
-use sandbox::{ComponentInterface, Declared, ForeignImport, GuestEnd, Job, LoadError, Plugin, Sandbox, Sink};
+use sandbox::{
+    ComponentInterface, Declared, ForeignImport, GuestEnd, Job, LingerCounts, LoadError, Plugin, Sandbox, Sink,
+};
 
 /// Makes guests from components.
 pub(crate) trait ComponentLoader: Send + Sync + 'static {
@@ -20,6 +22,11 @@ pub(crate) trait ComponentLoader: Send + Sync + 'static {
     fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn LoadedComponent>, LoadError>;
     /// Removes the compiled code of every component that is not in the set, and returns the number of files.
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize>;
+    /// Drops the instance that is kept for a waiting call.
+    fn release(&self, _component: Digest, _idempotency_key: &str) {}
+    fn lingering(&self) -> LingerCounts {
+        LingerCounts::default()
+    }
 }
 
 impl dyn ComponentLoader {
@@ -85,6 +92,14 @@ impl ComponentLoader for Sandbox {
 
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
         self.retain(kept)
+    }
+
+    fn release(&self, component: Digest, idempotency_key: &str) {
+        self.release(component, idempotency_key);
+    }
+
+    fn lingering(&self) -> LingerCounts {
+        self.lingering()
     }
 }
 

@@ -13,6 +13,8 @@
 //! - of the calls that wait, those of the plugin with the least memory begin first, and a call that does not fit holds up only
 //!   the calls of its own plugin;
 //! - an eighth is kept for policies, because a policy that gets no answer in time counts as failed.
+//!
+//! The instances of durable calls that wait are dropped before any call waits for room ([`Spare`]).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,10 +52,18 @@ impl User {
     }
 }
 
+/// Reservations that nobody needs. They are given up when others need the room.
+pub(crate) trait Spare: Send + Sync {
+    fn count(&self) -> usize;
+    /// Drops one. False if there is none. Nothing of the pool may be locked.
+    fn drop_one(&self) -> bool;
+}
+
 /// The instances and the memory that all guests share.
 pub(crate) struct Pool {
     instances: usize,
     memory: usize,
+    spare: Arc<dyn Spare>,
     state: Mutex<State>,
 }
 
@@ -87,8 +97,8 @@ struct Waiting {
 }
 
 impl Pool {
-    pub(crate) fn new(instances: usize, memory: usize) -> Arc<Self> {
-        Arc::new(Self { instances, memory, state: Mutex::default() })
+    pub(crate) fn new(instances: usize, memory: usize, spare: Arc<dyn Spare>) -> Arc<Self> {
+        Arc::new(Self { instances, memory, spare, state: Mutex::default() })
     }
 
     /// Keeps a part for policies from now on.
@@ -96,8 +106,14 @@ impl Pool {
         self.state().has_policies = true;
     }
 
+    /// Whether no guest runs.
     pub(crate) fn is_idle(&self) -> bool {
-        self.state().all.instances == 0
+        self.state().all.instances <= self.spare.count()
+    }
+
+    /// Whether calls wait for room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.state().waiting.iter().any(|call| !call.ready.is_closed())
     }
 
     /// Waits for an instance and this much memory, or for this user's maximum if that is less. `None` if they are not free
@@ -109,16 +125,21 @@ impl Pool {
         patience: Duration,
     ) -> Option<Reservation> {
         let runtime = Handle::current();
-        let waits = {
+        let waits = loop {
             let mut state = self.state();
             // A sender whose receiver was dropped belongs to a call that has ended.
             let is_first = !state.waiting.iter().any(|other| other.user == user && !other.ready.is_closed());
             if let Some(reservation) = is_first.then(|| self.take(&mut state, &user, memory, &runtime)).flatten() {
                 return Some(reservation);
             }
-            let (ready, waits) = oneshot::channel();
-            state.waiting.push(Waiting { user, memory, runtime, ready });
-            waits
+            // Looked at under the lock: what becomes spare later sees that this call waits.
+            if self.spare.count() == 0 {
+                let (ready, waits) = oneshot::channel();
+                state.waiting.push(Waiting { user, memory, runtime, ready });
+                break waits;
+            }
+            drop(state);
+            self.spare.drop_one();
         };
         // Dropped after the receiver: when this call leaves, a smaller one of the same plugin may begin.
         let _leaves = Leaves(self);
@@ -268,8 +289,19 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Covers so much memory: first by the reservation, then by what is free. Returns false if there is too little.
+    /// Covers so much memory: first by the reservation, then by what is free or spare. Returns false if there is too little.
     pub(crate) fn covers(&self, memory: usize) -> bool {
+        loop {
+            if self.covers_with_free(memory) {
+                return true;
+            }
+            if !self.pool.spare.drop_one() {
+                return false;
+            }
+        }
+    }
+
+    fn covers_with_free(&self, memory: usize) -> bool {
         let reserved = self.memory.load(Ordering::Relaxed);
         let Some(more) = memory.checked_sub(reserved).filter(|more| *more > 0) else { return true };
         let mut state = self.pool.state();

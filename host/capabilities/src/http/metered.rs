@@ -27,6 +27,12 @@ impl Budget {
         }
     }
 
+    /// Allows all bytes again.
+    pub(super) fn refill(&self) {
+        self.sent_left.store(self.max.0, Ordering::Relaxed);
+        self.received_left.store(self.max.1, Ordering::Relaxed);
+    }
+
     /// Counts bytes that were received or unpacked. False if the budget is exceeded.
     pub(super) fn receive(&self, bytes: usize) -> bool {
         take(&self.received_left, bytes) == bytes

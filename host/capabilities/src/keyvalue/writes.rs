@@ -46,6 +46,11 @@ pub(super) struct CallWrites {
 }
 
 impl CallWrites {
+    /// Allows as many bytes as at the start.
+    pub(super) fn refill(&self) {
+        self.left.store(self.max, Ordering::Relaxed);
+    }
+
     /// Counts a write whose names and value have `bytes` bytes.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
 use crate::journal::JournalWriter;
+use crate::lingering::LeftBehind;
 use crate::plan::CallScope;
 use crate::ports::{End, Run, StoreFault};
 use crate::recheck::Stepping;
@@ -94,6 +95,7 @@ impl Pipeline {
         let Some((run, scope, recheck)) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
         let stepping = Stepping::of(scope, &run);
         let recheck_in = recheck.then_some(&stepping.scope);
+        let left_behind = LeftBehind::by(&run, &self.shared.tools);
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
         let End { ended, receipt, wrote: _ } = self.runner.run(run, recheck_in).await;
         drop(permit);
@@ -129,9 +131,12 @@ impl Pipeline {
             slot.running.remove(&(call, attempt));
             Some(Input::Finished { call, attempt, ended: ended.clone(), verdict: verdict.clone(), receipt })
         });
-        if let Err(error) = finished.await {
+        match finished.await {
+            Ok(_) => left_behind.is_recorded(),
             // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
-            tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
+            Err(error) => {
+                tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
+            }
         }
     }
 
