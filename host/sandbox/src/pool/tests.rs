@@ -16,7 +16,7 @@ fn policy() -> User {
 }
 
 /// A pool of which nothing is spare.
-fn pool(instances: usize, memory: usize) -> Arc<Pool> {
+fn pool_of(instances: usize, memory: usize) -> Arc<Pool> {
     Pool::new(instances, memory, Arc::<Kept>::default())
 }
 
@@ -58,7 +58,7 @@ fn now(asking: &mut BoxFuture<'static, Option<Reservation>>) -> Option<Reservati
 
 #[tokio::test]
 async fn reservations_never_exceed_the_budget() {
-    let pool = pool(10, 100);
+    let pool = pool_of(10, 100);
     let ask = |name, memory| now(&mut asks(&pool, plugin(name), memory));
     let first = ask("one", 60).expect("there is room");
     assert!(first.covers(50) && first.covers(70), "ten bytes beyond its reservation");
@@ -75,7 +75,7 @@ async fn reservations_never_exceed_the_budget() {
 
 #[tokio::test]
 async fn waiting_call_keeps_neither_instance_nor_memory() {
-    let pool = pool(2, 100);
+    let pool = pool_of(2, 100);
     let small = now(&mut asks(&pool, plugin("small"), 10)).expect("there is room");
     let mut large = asks(&pool, plugin("large"), 100);
     assert!(now(&mut large).is_none());
@@ -93,7 +93,7 @@ fn fitting(pool: &Arc<Pool>, name: &str, memory: usize) -> Vec<Reservation> {
 
 #[tokio::test]
 async fn plugin_leaves_a_part_for_others() {
-    let pool = pool(1_000, 100);
+    let pool = pool_of(1_000, 100);
     let of_one = fitting(&pool, "one", 5);
     assert_eq!(of_one.len(), 15, "three quarters");
     assert!(!of_one[0].covers(6), "nor does it take more by growing");
@@ -102,13 +102,13 @@ async fn plugin_leaves_a_part_for_others() {
     assert!(now(&mut asks(&pool, plugin("three"), 5)).is_some());
     drop(of_one);
     assert!(of_two[0].covers(60) && !of_two[0].covers(71), "three quarters of what others leave");
-    assert_eq!(fitting(&pool(8, 100), "one", 0).len(), 6);
+    assert_eq!(fitting(&pool_of(8, 100), "one", 0).len(), 6);
 }
 
 /// Plugins that always run, and start a call as soon as another one ends, leave room for the first call of one more.
 #[tokio::test]
 async fn busy_plugins_let_the_first_call_of_another_begin() {
-    let pool = pool(1_000, 160);
+    let pool = pool_of(1_000, 160);
     let mut busy: Vec<_> = (0..6).flat_map(|n| fitting(&pool, &format!("busy-{n}"), 5)).collect();
     let mut first = Box::pin(pool.reserve(plugin("first"), Expected::AtMost(100), LONG));
     let mut rounds = 0;
@@ -129,7 +129,7 @@ async fn busy_plugins_let_the_first_call_of_another_begin() {
 
 #[tokio::test]
 async fn plugin_with_a_queue_does_not_hold_up_others() {
-    let pool = pool(1_000, 100);
+    let pool = pool_of(1_000, 100);
     let mut held: Vec<_> = (0..10).map(|n| asks(&pool, plugin(&format!("held-{n}")), 10)).collect();
     let mut held: Vec<_> = held.iter_mut().filter_map(now).collect();
     assert_eq!(held.len(), 10);
@@ -152,7 +152,7 @@ async fn plugin_with_a_queue_does_not_hold_up_others() {
 
 #[tokio::test]
 async fn policies_have_a_reserve_and_begin_first() {
-    let pool = pool(16, 160);
+    let pool = pool_of(16, 160);
     let all = now(&mut asks(&pool, plugin("one"), 160)).expect("there is no policy yet");
     assert!(all.covers(160));
     drop(all);
@@ -175,7 +175,7 @@ async fn policies_have_a_reserve_and_begin_first() {
 
 #[tokio::test]
 async fn call_that_leaves_the_queue_lets_others_pass() {
-    let pool = pool(10, 100);
+    let pool = pool_of(10, 100);
     let held = now(&mut asks(&pool, plugin("held"), 60)).expect("there is room");
     let mut large = asks(&pool, plugin("one"), 90);
     let mut small = asks(&pool, plugin("one"), 10);
@@ -193,7 +193,7 @@ async fn call_that_leaves_the_queue_lets_others_pass() {
 
 #[tokio::test]
 async fn call_waits_for_a_limited_time() {
-    let pool = pool(1, 100);
+    let pool = pool_of(1, 100);
     let held = now(&mut asks(&pool, plugin("one"), 1)).expect("there is room");
     assert!(pool.reserve(plugin("two"), Expected::Known(1), Duration::ZERO).await.is_none());
     drop(held);
