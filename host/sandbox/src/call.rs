@@ -138,6 +138,7 @@ async fn continue_guest(plugin: &LoadedPlugin, mut instance: Instance) -> GuestE
     let wait = durable::redacted(wait, |text| instance.vault.redacted(text));
     let time = Duration::from_millis(instance.limits.linger.millis());
     if let Some(head) = head {
+        instance.reservation.shrink(plugin.peak.expected(instance.limits.memory).bytes());
         let kept = KeptInstance::new(instance, digest, head, held);
         plugin.shared.keep(plugin.digest, kept, time);
     }

@@ -8,7 +8,7 @@ use std::task::Poll;
 use capabilities::journal::Journal;
 use capabilities::secrets::Vault;
 use domain::journal::JournalSummary;
-use domain::step::Step;
+use domain::step::{Step, StepEnd};
 use domain::{Digest, Limits};
 
 use crate::durable::{Rest, Waits};
@@ -59,12 +59,16 @@ impl Instance {
 }
 
 impl KeptInstance {
-    /// Its run has ended, and reports nothing more.
+    /// Its run has ended, and reports nothing more. `held`: bytes of its memory, and of the host's.
     pub(crate) fn new(instance: Instance, step: Digest, head: JournalSummary, held: usize) -> Self {
         instance.sink.set(Arc::new(()));
         if let Some(journal) = &instance.journal {
             journal.forget_passed();
         }
+        let job = &instance.job;
+        let steps = job.durable.iter().flat_map(|durable| durable.steps.iter()).map(size);
+        let inputs = job.arguments.size() + job.scope.size() + steps.sum::<usize>();
+        let held = held.saturating_add(inputs);
         Self { instance, step, head, held }
     }
 
@@ -111,6 +115,18 @@ impl KeptInstance {
         instance.job = without_journal(job);
         Some(instance)
     }
+}
+
+/// The bytes of a step that has ended.
+fn size(step: &Step) -> usize {
+    let text = match &step.end {
+        StepEnd::Answered(json) | StepEnd::Approved(json) | StepEnd::Received(json) | StepEnd::Returned(json) => {
+            json.size()
+        }
+        StepEnd::Denied(comment) => comment.as_ref().map_or(0, String::len),
+        StepEnd::Expired | StepEnd::Elapsed => 0,
+    };
+    size_of::<Step>() + text
 }
 
 /// The job without the entries of its journal, which the host does not hold while the call waits.

@@ -316,6 +316,18 @@ impl Reservation {
         fits
     }
 
+    /// Gives back what exceeds this much memory.
+    pub(crate) fn shrink(&self, memory: usize) {
+        {
+            let mut state = self.pool.state();
+            let reserved = self.memory.load(Ordering::Relaxed);
+            let less = reserved.saturating_sub(memory);
+            state.change(&self.user, |amount| amount.memory -= less);
+            self.memory.store(reserved - less, Ordering::Relaxed);
+        }
+        self.pool.serve();
+    }
+
     /// The bytes that all guests together may use.
     pub(crate) fn budget(&self) -> usize {
         self.pool.memory
@@ -345,6 +357,14 @@ pub(crate) enum Expected {
     Known(usize),
     /// No call of the component has ended yet, so only its limit is known.
     AtMost(usize),
+}
+
+impl Expected {
+    pub(crate) const fn bytes(self) -> usize {
+        match self {
+            Self::Known(bytes) | Self::AtMost(bytes) => bytes,
+        }
+    }
 }
 
 /// The maximum memory that a call of one component has used.

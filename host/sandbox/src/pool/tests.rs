@@ -222,6 +222,9 @@ async fn spare_reservations_are_given_up_before_anybody_waits() {
     let first = now(&mut asks(&pool, plugin("three"), 60)).expect("one of them is enough");
     assert!((kept.count(), pool.is_idle()) == (1, false));
     assert!(first.covers(100) && kept.count() == 0, "a call that grows needs the other one");
+    first.shrink(95);
+    first.shrink(200);
+    assert_eq!((pool.state().all.memory, first.covers(100)), (95, true));
     let mut waits = asks(&pool, plugin("one"), 10);
     assert!(now(&mut waits).is_none() && pool.is_full(), "nothing is spare");
     drop(first);
