@@ -110,3 +110,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_run_has_the_whole_budget() {
+        let budget = Budget::new(&Limits { http_sent: 10, http_received: 20, ..Limits::default() });
+        assert!(budget.receive(20) && !budget.receive(1));
+        assert_eq!((take(&budget.sent_left, 7), budget.used()), (7, (7, 20)));
+        budget.refill();
+        assert_eq!(budget.used(), (0, 0));
+        assert!(budget.receive(20));
+    }
+}
