@@ -72,10 +72,8 @@ fn left_out() -> bool {
 fn suite() -> PathBuf {
     let suite = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools/schema-suite/suite"));
     let packages = suite.read_dir().into_iter().flatten().map(|entry| entry.unwrap().path().join("json/tests"));
-    packages
-        .into_iter()
-        .find(|tests| tests.is_dir())
-        .expect("the suite is missing: run `cargo xtask test`, or its part `web` alone")
+    let found = packages.into_iter().find(|tests| tests.is_dir());
+    found.unwrap_or_else(|| panic!("the suite is missing: run `cargo xtask test`, or its part `web` alone"))
 }
 
 /// The groups of each file in a folder.
