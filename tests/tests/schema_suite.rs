@@ -13,6 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_tests::domain::Json;
 use toolgate_tests::host::say;
+use toolgate_tests::parts::Part;
 
 /// A draft: its folder in the suite, its address, and the number of its required and optional cases that the host can be asked.
 struct Draft {
@@ -60,12 +61,6 @@ struct Case {
     description: String,
     data: Box<RawValue>,
     valid: bool,
-}
-
-/// Whether `cargo xtask test --without web` disables this test.
-#[expect(clippy::disallowed_methods, reason = "the only input of this test from outside")]
-fn left_out() -> bool {
-    std::env::var("TOOLGATE_WITHOUT").is_ok_and(|parts| parts.split(',').any(|part| part == "web"))
 }
 
 /// The folder with the cases.
@@ -149,8 +144,8 @@ fn compared(draft: &Draft, folder: &Path) -> (usize, Vec<String>) {
 
 #[test]
 fn host_accepts_the_values_that_the_suite_accepts() {
-    if left_out() {
-        return say("left out: TOOLGATE_WITHOUT names web");
+    if Part::Web.is_left_out() {
+        return;
     }
     for draft in &DRAFTS {
         let folder = suite().join(draft.folder);

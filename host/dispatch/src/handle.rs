@@ -110,7 +110,7 @@ impl Handle {
         (self.inner.shared.mint)()
     }
 
-    /// How many turns this process keeps in memory: those that run or that somebody waits for.
+    /// How many turns run in this process, or are waited for.
     #[must_use]
     pub fn turns_in_memory(&self) -> usize {
         self.inner.pipeline.turns.len()

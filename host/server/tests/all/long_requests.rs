@@ -31,7 +31,7 @@ async fn wait(world: &Arc<TestServer>) -> tokio::task::JoinHandle<u16> {
         let world = world.clone();
         async move { world.get("alice", &format!("/v1/conversations/c/turns/{turn}?wait_ms=60000")).await.status.as_u16() }
     });
-    // The wait keeps the turn in memory.
+    // A turn counts while a request waits for it.
     while world.host.handle().turns_in_memory() == 0 {
         tokio::task::yield_now().await;
     }
