@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, End, KnownTool, Run, Tools};
+use dispatch::ports::{AllowedEffects, Checks, End, KnownTool, Run, Tools};
 use domain::{
     Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
     call::{Pinned, Wait},
@@ -117,10 +117,10 @@ impl Tools for WordTools {
         match self.known.load(Ordering::Relaxed) {
             KNOWN | CRASHING | UNGRANTED => Some(live),
             WITHDRAWN => {
-                let KnownTool { tool, pinned, wait, rule, checks } = &*live;
+                let KnownTool { tool, pinned, wait, rule, allowed, checks } = &*live;
                 let wait = Wait { on_expiry: OnExpiry::Error, ..wait.clone() };
                 let (tool, pinned, checks) = (tool.clone(), pinned.clone(), checks.clone());
-                Some(Arc::new(KnownTool { tool, pinned, wait, rule: *rule, checks }))
+                Some(Arc::new(KnownTool { tool, pinned, wait, rule: *rule, allowed: *allowed, checks }))
             }
             _ => None,
         }
@@ -209,5 +209,6 @@ pub fn live(name: &str, words: &str) -> KnownTool {
         component: pinned.component,
         declaration: pinned.declaration,
     };
-    KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, checks: Arc::new(ObjectsOnly) }
+    let allowed = AllowedEffects::ANY;
+    KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, allowed, checks: Arc::new(ObjectsOnly) }
 }

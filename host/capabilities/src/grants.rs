@@ -51,6 +51,18 @@ macro_rules! grants {
                 $((crate::$folder::$request::IS_REPLAYABLE || is_default(&self.$key)))&&*
             }
 
+            /// Whether a call can reach a system outside the host.
+            #[must_use]
+            pub fn reach_outside(&self) -> bool {
+                $(crate::$folder::$request::reaches_outside(&self.$key))||*
+            }
+
+            /// Whether a call can change something that outlasts it.
+            #[must_use]
+            pub fn may_change(&self) -> bool {
+                $(crate::$folder::$request::may_change(&self.$key))||*
+            }
+
             #[must_use]
             pub fn capabilities(&self) -> Capabilities {
                 let granted = [$((Capability::$capability, !is_default(&self.$key)),)*];
@@ -111,5 +123,40 @@ impl Capabilities {
     /// In the order of their documentation.
     pub fn iter(self) -> impl Iterator<Item = Capability> {
         Capability::NAMES.iter().map(|(capability, _)| *capability).filter(move |capability| self.holds(*capability))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filesystem::{Folder, FolderHandle};
+    use crate::http::{HttpRule, Reach};
+    use crate::keyvalue::KeyValueQuota;
+
+    fn folder(write: bool) -> Grants {
+        let (path, at) = ("/srv/in".into(), "/in".to_owned());
+        Grants { folders: vec![Folder { path, at, write, handle: FolderHandle::default() }], ..Grants::default() }
+    }
+
+    #[test]
+    fn grants_bound_the_effects_of_calls() {
+        let config = Some([("key".to_owned(), "value".to_owned())].into());
+        let rule = HttpRule::parse("https://api.example.com/", ["GET".to_owned()].into(), Reach::Public).unwrap();
+        for (grants, outside, changes) in [
+            (Grants::default(), false, false),
+            (Grants { config, ..Grants::default() }, false, false),
+            (folder(false), false, false),
+            (folder(true), false, true),
+            (Grants { keyvalue: Some(KeyValueQuota::default()), ..Grants::default() }, false, true),
+            (Grants { http: vec![rule], ..Grants::default() }, true, true),
+            (Grants { calls: vec!["other_*".to_owned().try_into().unwrap()], ..Grants::default() }, true, true),
+        ] {
+            assert_eq!(
+                (grants.reach_outside(), grants.may_change()),
+                (outside, changes),
+                "{:?}",
+                grants.each(|_| String::new())
+            );
+        }
     }
 }

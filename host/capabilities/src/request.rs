@@ -25,6 +25,12 @@ pub trait GrantRequest: Sized {
     /// Whether a call with a grant can be replayed from the results of its host functions.
     const IS_REPLAYABLE: bool;
 
+    /// Whether a call with these grants can reach a system outside the host.
+    fn reaches_outside(granted: &Self::Granted) -> bool;
+
+    /// Whether a call with these grants can change something that outlasts the call.
+    fn may_change(granted: &Self::Granted) -> bool;
+
     /// A line of `[plugin.NAME]` that grants it to a component without a manifest.
     const EXAMPLE: Option<&'static str>;
 

@@ -76,11 +76,7 @@ impl Client {
             return Err(Report::new(Exit::Usage, message).hint(EXPLICIT));
         }
         let admin = || own::read(&folder, Tokens::ADMIN_FILE).ok().flatten().filter(|_| is_local);
-        let given = match &connection.token_file {
-            Some(file) => Some(token_in(file)?),
-            None => connection.token.clone(),
-        };
-        let token = given.or_else(admin).map(|token| token.trim().to_owned());
+        let token = given_token(connection)?.or_else(admin).map(|token| token.trim().to_owned());
         Ok(Self { agent: agent(found, is_local), url: url.trim_end_matches('/').to_owned(), token })
     }
 
@@ -134,6 +130,20 @@ impl Client {
     /// Posts a value as JSON, and parses the answer.
     pub(crate) fn exchange<T: DeserializeOwned>(&self, path: &str, value: &impl Serialize) -> Result<T, Report> {
         parse(&self.post(path, &[], &serde_json::to_vec(value)?)?)
+    }
+
+    /// Posts a message of another protocol. The answer may have any status.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn send(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Response<Body>, ureq::Error> {
+        let request = self.agent.post(format!("{}{path}", self.url));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
+        self.signed(request).content_type("application/json").send(body)
     }
 
     /// Deletes a resource.
@@ -239,8 +249,16 @@ pub(crate) fn agent(found: Option<Found>, is_local: bool) -> Agent {
 
 const EXPLICIT: &str = "if you trust the host at that address, name it with --url or TOOLGATE_URL";
 
+/// The token that the user names.
+pub(crate) fn given_token(connection: &Connection) -> Result<Option<String>, Report> {
+    match &connection.token_file {
+        Some(file) => token_in(file).map(Some),
+        None => Ok(connection.token.clone()),
+    }
+}
+
 /// The report for an address or token in a folder that others can change.
-fn foreign(folder: &Path, why: &std::io::Error) -> Report {
+pub(crate) fn foreign(folder: &Path, why: &std::io::Error) -> Report {
     Report::new(Exit::Usage, format!("the token is not sent: another user could have changed {}", folder.display()))
         .because(why)
         .hint("name the host's address with --url or TOOLGATE_URL, or its data folder with --data")

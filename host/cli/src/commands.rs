@@ -22,7 +22,10 @@ mod grants;
 mod journal;
 pub(crate) mod logs;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod new;
+mod opened;
 mod pack;
 mod pending;
 mod policy;
@@ -33,6 +36,7 @@ mod show;
 mod signal;
 mod standing;
 mod status;
+mod stop;
 mod store;
 mod submit;
 mod token;
@@ -61,25 +65,25 @@ trait Run {
 }
 
 macro_rules! register {
-    ($($module:ident::$command:ident,)*) => {
+    ($($(#[$only:meta])? $module:ident::$command:ident,)*) => {
         /// Every command.
         #[derive(Debug, Subcommand)]
         pub(crate) enum Command {
-            $($command($module::$command),)*
+            $($(#[$only])? $command($module::$command),)*
         }
 
         impl Command {
             /// The log filter, unless the user names one.
             pub(crate) fn log(&self) -> &'static str {
                 match self {
-                    $(Self::$command(_) => $module::$command::LOG,)*
+                    $($(#[$only])? Self::$command(_) => $module::$command::LOG,)*
                 }
             }
 
             /// Runs the command.
             pub(crate) fn run(self, terminal: &Terminal) -> Result<(), Report> {
                 match self {
-                    $(Self::$command(command) => command.run(terminal),)*
+                    $($(#[$only])? Self::$command(command) => command.run(terminal),)*
                 }
             }
         }
@@ -89,6 +93,8 @@ macro_rules! register {
 // In the order of `toolgate --help`.
 register! {
     serve::Serve,
+    #[cfg(feature = "mcp")]
+    mcp::Mcp,
     check::Check,
     conform::Conform,
     pack::Pack,

@@ -199,7 +199,7 @@ impl Handle {
     }
 
     /// Waits for this time of the host's clock.
-    pub(crate) async fn sleep(&self, span: Span) {
+    pub async fn sleep(&self, span: Span) {
         self.inner.shared.clock.sleep(span).await;
     }
 

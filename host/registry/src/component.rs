@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use capabilities::Grants;
-use dispatch::ports::KnownTool;
+use dispatch::ports::{AllowedEffects, KnownTool};
 use domain::gate::{self, Phase, Rule};
 use domain::{
     Digest, Limits, PluginName, Tool,
@@ -49,7 +49,8 @@ impl Component {
         loaded: Option<Arc<dyn LoadedComponent>>,
     ) -> Self {
         let limits = settings.limits(plugin);
-        let tools: Vec<_> = tools.into_iter().map(|tool| Arc::new(live(tool, settings, &limits))).collect();
+        let tools: Vec<_> =
+            tools.into_iter().map(|tool| Arc::new(live(tool, settings, &limits, &access.effective))).collect();
         let by_name = tools.iter().map(|tool| (tool.tool.name.as_str().to_owned(), tool.clone())).collect();
         Self {
             plugin: plugin.clone(),
@@ -75,7 +76,7 @@ impl Component {
 }
 
 /// A tool as calls use it: its declaration, tightened by the operator's rules and completed by the defaults.
-fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits) -> KnownTool {
+fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits, grants: &Grants) -> KnownTool {
     let rule = settings.rule(&tool.plugin, tool.name.as_str());
     // A denied call never reaches its gate. Gating it too could combine an executor and an approval that no tool may
     // have.
@@ -103,5 +104,10 @@ fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits) -> KnownTool {
         wait: (options.durable || phases.iter().any(|phase| phase.suspends())).then(|| wait.clone()),
     };
     let checks = Arc::new(Schemas::of(&tool));
-    KnownTool { tool, pinned: Arc::new(pinned), wait, rule, checks }
+    let allowed = match tool.executor {
+        Executor::Server => AllowedEffects { outside: grants.reach_outside(), changes: grants.may_change() },
+        // Others carry them out.
+        Executor::Human | Executor::Client | Executor::Provider => AllowedEffects::ANY,
+    };
+    KnownTool { tool, pinned: Arc::new(pinned), wait, rule, allowed, checks }
 }

@@ -17,12 +17,12 @@ pub(crate) fn layer(origins: &[String]) -> Option<CorsLayer> {
     if allowed.is_empty() {
         return None;
     }
-    let last_event = HeaderName::from_static("last-event-id");
+    let headers = ["last-event-id", "mcp-protocol-version", "mcp-method", "mcp-name"].map(HeaderName::from_static);
     Some(
         CorsLayer::new()
             .allow_origin(AllowOrigin::list(allowed))
             .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-            .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE, last_event])
+            .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE].into_iter().chain(headers).collect::<Vec<_>>())
             .expose_headers([header::RETRY_AFTER])
             .max_age(MAX_AGE),
     )

@@ -8,6 +8,7 @@ mod external;
 mod health;
 mod journal;
 mod logs;
+mod mcp;
 mod params;
 mod pending;
 mod plugins;
@@ -112,6 +113,8 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         login_throttle: LoginThrottle::default(),
         document,
     });
+    // JSON-RPC is not part of the OpenAPI document.
+    let router = router.route(mcp::PATH, axum::routing::post(mcp::exchange));
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
         async || Error::new(Code::MethodNotAllowed, "this path does not have this method; see /openapi.json"),
     );

@@ -128,7 +128,7 @@ pub(crate) struct Unread {
     principal: PrincipalId,
     bytes: usize,
     is_reading: bool,
-    text: String,
+    text: Bytes,
 }
 
 impl InFlight {
@@ -236,7 +236,7 @@ impl InFlight {
     /// A response that is not counted before it is written.
     pub(crate) fn uncounted(self: &Arc<Self>, principal: &PrincipalId) -> Unread {
         let (in_flight, principal) = (self.clone(), principal.clone());
-        Unread { in_flight, principal, bytes: 0, is_reading: false, text: String::new() }
+        Unread { in_flight, principal, bytes: 0, is_reading: false, text: Bytes::new() }
     }
 
     /// Begins a read, which ends with the next count of its bytes. Waits while the principal has several.
@@ -406,16 +406,16 @@ impl Unread {
     }
 
     /// The response. From now on its real size counts.
-    pub(crate) fn body(mut self, text: String) -> Bytes {
-        self.count(text.len());
-        self.text = text;
+    pub(crate) fn body(mut self, text: impl Into<Bytes>) -> Bytes {
+        self.text = text.into();
+        self.count(self.text.len());
         Bytes::from_owner(self)
     }
 }
 
 impl AsRef<[u8]> for Unread {
     fn as_ref(&self) -> &[u8] {
-        self.text.as_bytes()
+        &self.text
     }
 }
 

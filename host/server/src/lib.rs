@@ -36,7 +36,7 @@ mod signed;
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};
 pub use ports::{
-    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts, LongRequests, NotRevoked,
+    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts, LongRequests, McpClients, NotRevoked,
     PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, Sessions,
 };
 pub use serve::{Connections, Tls, TlsError, TlsFiles, serve};

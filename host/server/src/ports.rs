@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::{CompilerStatus, Explanation, FindingView, PluginView, SignedCheckpoint};
 use async_trait::async_trait;
 use axum::body::Bytes;
+use axum::http::{Request, Response};
 use dispatch::ports::{Question, StoreFault};
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
@@ -25,6 +26,8 @@ pub struct Ports {
     pub sessions: Sessions,
     pub backups: Arc<dyn Backups>,
     pub checkpoints: Arc<dyn Checkpoints>,
+    /// Answers MCP clients at `/mcp`. Without it, the path does not exist.
+    pub mcp_clients: Option<Arc<dyn McpClients>>,
     pub about: About,
     pub settings: ServerSettings,
 }
@@ -97,6 +100,14 @@ pub trait Checkpoints: Send + Sync {
     /// # Errors
     /// When it cannot be read.
     async fn newest(&self) -> io::Result<Option<SignedCheckpoint>>;
+}
+
+/// Answers the messages of MCP clients (Streamable HTTP).
+#[async_trait]
+pub trait McpClients: Send + Sync {
+    /// Answers one message of this principal. The server has checked the host name, the origin and the token. If the future
+    /// is dropped, the client has left.
+    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes>;
 }
 
 /// Explains how the operator's rules and policies would decide a call.

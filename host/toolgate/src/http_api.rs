@@ -40,7 +40,7 @@ use crate::tokens::Tokens;
 /// When the files of sessions and links in the data folder cannot be read or written.
 pub async fn open(
     host: &Host,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     listen: SocketAddr,
     hosts: Vec<String>,
     table: &ServerTable,
@@ -51,7 +51,6 @@ pub async fn open(
         key: keys::signing_key(folder)?,
         revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
     };
-    let tokens = Arc::new(tokens);
     // A second API of the same host has the tokens of the same folder.
     let _ = host.principals.0.set(tokens.clone());
     let scheme = if table.tls.is_some() { "https" } else { "http" };
@@ -71,6 +70,7 @@ pub async fn open(
             one: Arc::default(),
         }),
         checkpoints: Arc::new(CheckpointFiles(folder.to_owned())),
+        mcp_clients: None,
         about: About {
             address,
             compiler: compiler::status(host.sandbox.clone()).await,
@@ -78,6 +78,14 @@ pub async fn open(
         },
         settings: ServerSettings { hosts, ..table.settings() },
     })
+}
+
+/// The secret of a host from which the names of the conversations of its MCP clients follow. Makes it at the first start.
+///
+/// # Errors
+/// When its file in the data folder cannot be read or written.
+pub fn mcp_key(host: &Host) -> std::io::Result<[u8; 32]> {
+    keys::mcp_key(host.data())
 }
 
 impl ServerTable {

@@ -1,5 +1,5 @@
-//! The host's keys: one for sessions and one-time links, and one for checkpoints of the audit. Each is a file in the data
-//! folder that the host makes and that only its owner can read.
+//! The host's keys: for sessions and one-time links, for checkpoints of the audit, and for the names of the conversations of
+//! MCP clients. Each is a file in the data folder that the host makes and that only its owner can read.
 
 use std::io;
 use std::path::Path;
@@ -17,6 +17,14 @@ const FILE: &str = "session-key";
 /// When the file cannot be read or written, or does not contain a key.
 pub(crate) fn signing_key(folder: &Path) -> io::Result<SigningKey> {
     read_or_make(folder, FILE, "all sessions and links become invalid").map(SigningKey::new)
+}
+
+/// Reads the key for the names of the conversations of MCP clients, or makes it at the first start.
+///
+/// # Errors
+/// When the file cannot be read or written, or does not contain a key.
+pub(crate) fn mcp_key(folder: &Path) -> io::Result<[u8; 32]> {
+    read_or_make(folder, "mcp-key", "MCP clients can no longer wait for the calls that they have made")
 }
 
 /// Reads a key, or makes it. `lost` says what happens without the file.

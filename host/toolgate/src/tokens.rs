@@ -6,6 +6,7 @@
 //! reads a new file.
 
 mod file;
+mod mcp;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -80,6 +81,9 @@ pub enum TokenError {
     /// There is no such token.
     #[error("there is no token with the name {0}")]
     Unknown(PrincipalId),
+    /// The token in this file was revoked.
+    #[error("the token in {} was revoked; remove the file, and the next start makes another token", .0.display())]
+    Revoked(PathBuf),
     /// The maximal number of tokens is reached.
     #[error("there are {MAX_TOKENS} tokens, which is the maximum; revoke some")]
     TooMany,

@@ -57,6 +57,36 @@ fn token_is_known_only_to_its_holder() {
     assert_eq!(tokens.list().expect("a list"), [bound]);
 }
 
+#[test]
+fn mcp_clients_have_a_token_of_the_role_caller() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    let now = Timestamp::from_millis(7);
+    tokens.first_start(now).expect("an admin token");
+    let token = tokens.of_mcp_clients(now).expect("a token");
+    let principal = tokens.principal(&token).expect("a principal");
+    assert_eq!(principal.id.as_str(), "mcp");
+    assert_eq!(principal.roles.iter().collect::<Vec<_>>(), [Role::Caller]);
+    assert_eq!(tokens.of_mcp_clients(now).expect("the same token"), token);
+    #[cfg(unix)]
+    assert_eq!(mode(&folder.path().join("mcp-token")), 0o600);
+
+    tokens.revoke(&principal.id).expect("revokes");
+    assert!(matches!(tokens.of_mcp_clients(now), Err(TokenError::Revoked(_))), "it stays revoked");
+    std::fs::remove_file(folder.path().join("mcp-token")).expect("removes");
+    let next = tokens.of_mcp_clients(now).expect("the operator wants one again");
+    assert_ne!(next, token);
+}
+
+#[test]
+fn name_of_another_token_is_not_taken_for_mcp_clients() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    tokens.create(holder("mcp", &[Role::Approver])).expect("a token");
+    let token = tokens.of_mcp_clients(Timestamp::from_millis(7)).expect("a token");
+    assert_eq!(tokens.principal(&token).expect("a principal").id.as_str(), "mcp-2");
+}
+
 #[tokio::test]
 async fn another_program_makes_and_revokes_tokens_of_a_running_host() {
     let folder = tempfile::tempdir().expect("a folder");

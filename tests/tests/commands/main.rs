@@ -10,6 +10,7 @@ mod formats;
 mod hostile;
 mod logs;
 mod making;
+mod mcp;
 mod offline;
 mod pending;
 mod serving;

@@ -4,15 +4,15 @@
 use super::{files, report};
 
 /// The crates on the way of a call.
-const CRATES: [&str; 10] =
-    ["api", "capabilities", "cli", "dispatch", "policy", "registry", "sandbox", "server", "toolgate", "webhook"];
+const CRATES: [&str; 11] =
+    ["api", "capabilities", "cli", "dispatch", "mcp", "policy", "registry", "sandbox", "server", "toolgate", "webhook"];
 
 /// The calls of other parsers.
 const PARSERS: [&str; 4] =
     ["serde_json::Deserializer", "serde_json::from_reader", "serde_json::from_slice", "serde_json::from_str"];
 
 /// Files that use another parser, and what they read with it.
-const OTHERS: [(&str, &str); 16] = [
+const OTHERS: [(&str, &str); 20] = [
     ("host/api/src/json.rs", "the frame of a checked text; values in it stay texts"),
     ("host/api/src/verbatim.rs", "scans a value when it is written: invalid text would break the body around it"),
     ("host/capabilities/src/config.rs", "the journal of a call: values of the operator"),
@@ -22,7 +22,11 @@ const OTHERS: [(&str, &str); 16] = [
     ("host/cli/src/client.rs", "what a host answers"),
     ("host/cli/src/commands/dev/calls.rs", "a result, to compare it with an example"),
     ("host/cli/src/commands/events.rs", "events that a host sends"),
+    ("host/cli/src/commands/mcp/relay.rs", "the frame of a message, which the host checks"),
     ("host/cli/src/commands/submit.rs", "the frame of a body; values in it stay texts"),
+    ("host/mcp/src/frame.rs", "the frame of a checked text; values in it stay texts"),
+    ("host/mcp/src/lines.rs", "a checked message, for rmcp"),
+    ("host/mcp/src/results.rs", "objects in the form of rmcp, for what it writes"),
     ("host/registry/src/components/record.rs", "the host's own file"),
     ("host/registry/src/declaration.rs", "a packed declaration"),
     ("host/registry/src/rules/options.rs", "cuts the texts of schemas out of a declaration"),

@@ -22,7 +22,7 @@ const fn allowed(name: &'static str, ours: &'static str, never: &'static str) ->
     Allowed { name, ours, never }
 }
 
-const CRATES: [Allowed; 16] = [
+const CRATES: [Allowed; 17] = [
     allowed("domain", "", "tokio futures async-trait serde serde_json uuid tracing"),
     allowed("escape", "", "tokio serde serde_json"),
     allowed("dispatch", "domain escape", "wasmtime wasmtime-wasi sled axum"),
@@ -36,6 +36,7 @@ const CRATES: [Allowed; 16] = [
     allowed("console", "", "wasmtime sled"),
     allowed("registry", "capabilities dispatch domain escape policy sandbox", "sled axum"),
     allowed("api", "dispatch domain escape", "wasmtime sled axum hyper"),
+    allowed("mcp", "dispatch domain", "wasmtime sled axum"),
     allowed("server", "api dispatch domain escape", "wasmtime sled"),
     allowed(
         "toolgate",
@@ -44,7 +45,7 @@ const CRATES: [Allowed; 16] = [
     ),
     allowed(
         "cli",
-        "api capabilities conform console dispatch domain escape kit policy registry sandbox server store toolgate",
+        "api capabilities conform console dispatch domain escape kit mcp policy registry sandbox server store toolgate",
         "",
     ),
 ];

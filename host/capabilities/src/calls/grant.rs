@@ -60,6 +60,15 @@ impl GrantRequest for RequestedTools {
     const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = None;
 
+    fn reaches_outside(granted: &Self::Granted) -> bool {
+        !granted.is_empty()
+    }
+
+    fn may_change(granted: &Self::Granted) -> bool {
+        // Another tool may have any access.
+        !granted.is_empty()
+    }
+
     fn words(&self) -> String {
         words(&self.tool)
     }

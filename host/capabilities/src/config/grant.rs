@@ -25,6 +25,14 @@ impl GrantRequest for RequestedValue {
     const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = Some("grants.config = {}");
 
+    fn reaches_outside(_: &Self::Granted) -> bool {
+        false
+    }
+
+    fn may_change(_: &Self::Granted) -> bool {
+        false
+    }
+
     fn words(&self) -> String {
         format!("config: {}", self.name)
     }

@@ -55,6 +55,14 @@ impl GrantRequest for RequestedFolder {
     const EXAMPLE: Option<&'static str> =
         Some("grants.folders = [{ path = \"/a/folder/of/this/machine\", at = \"/data\" }]");
 
+    fn reaches_outside(_: &Self::Granted) -> bool {
+        false
+    }
+
+    fn may_change(granted: &Self::Granted) -> bool {
+        granted.iter().any(|folder| folder.write)
+    }
+
     fn words(&self) -> String {
         format!("folder: {}, {}", self.at, access(self.write))
     }

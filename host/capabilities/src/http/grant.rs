@@ -118,6 +118,15 @@ impl GrantRequest for RequestedHttp {
     const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = Some("grants.http = [{ url = \"https://api.example.com/\" }]");
 
+    fn reaches_outside(granted: &Self::Granted) -> bool {
+        !granted.is_empty()
+    }
+
+    fn may_change(granted: &Self::Granted) -> bool {
+        // A GET can change something too.
+        !granted.is_empty()
+    }
+
     fn words(&self) -> String {
         format!("http: {}", self.rule())
     }

@@ -64,6 +64,14 @@ impl GrantRequest for RequestedKeyValue {
     const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = Some("grants.keyvalue = true");
 
+    fn reaches_outside(_: &Self::Granted) -> bool {
+        false
+    }
+
+    fn may_change(granted: &Self::Granted) -> bool {
+        granted.is_some()
+    }
+
     fn words(&self) -> String {
         match (self.bytes, self.keys) {
             (None, None) => "keyvalue".to_owned(),

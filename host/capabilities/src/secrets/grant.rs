@@ -94,6 +94,14 @@ impl GrantRequest for RequestedSecret {
     const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = None;
 
+    fn reaches_outside(_: &Self::Granted) -> bool {
+        false
+    }
+
+    fn may_change(_: &Self::Granted) -> bool {
+        false
+    }
+
     fn words(&self) -> String {
         words(self.name.as_str(), &self.hosts, &self.places)
     }

@@ -2,30 +2,22 @@
 
 mod messages;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::num::NonZeroUsize;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use dispatch::ports::Clock as _;
-use server::Tls;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use toolgate::config::{Config, LISTEN, ServerTable};
-use toolgate::tokens::Tokens;
-use toolgate::{Host, WallClock};
+use toolgate::OpenError;
+use toolgate::config::{Config, LISTEN};
 
 use self::messages::Messages;
 use super::Run;
-use crate::address::Published;
+use super::opened::{Opened, affordable};
+use super::stop::{stop_signal, stopped};
 use crate::args::{Cache, Data, is_private};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
-
-/// How long calls may continue after the last request is answered.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Serve a folder of plugins.
 ///
@@ -65,7 +57,8 @@ pub(crate) struct Serve {
 }
 
 impl Run for Serve {
-    const LOG: &'static str = "info";
+    // rmcp has a line for each message of an MCP client.
+    const LOG: &'static str = "info,rmcp=error";
 
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         capabilities::filesystem::raise_open_files();
@@ -116,81 +109,22 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
     config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
     let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
-    let (plugins, data) = (config.plugins_folder(), config.data_folder());
+    let plugins = config.plugins_folder();
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
-    let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
-    let listen = listener.local_addr().context("cannot find out where the host listens")?;
     let stop = stop_signal()?;
     ignore_hangups()?;
-    let builder = Host::builder().config(config).compiler(super::compiler()?);
-    let builder = builder.user_cache(args.cache.compiled()).load_in_background();
-    let builder = if args.memory { builder.memory() } else { builder };
-    let host = builder.open().await?;
-    let tokens = Tokens::open(&data)?;
-    let is_first_start = tokens.first_start(WallClock.now())?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let address = Published::new(&data, &format!("{scheme}://{}", near(listen)));
-    let address = address.context("cannot write the host's address")?;
+    let compiled = args.cache.compiled();
+    let data = config.data_folder();
+    let opened = Opened::new(config, (listener, hosts, limits), compiled, args.memory).await?;
+    let opened = opened.ok_or(OpenError::InUse(data))?;
     let messages = Messages { terminal: *terminal, json: args.json };
-    let ports = toolgate::http_api::open(&host, tokens, listen, hosts, &limits).await;
-    let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
-    messages.listening(host.data(), (scheme, listen), is_first_start)?;
-    tokio::spawn(messages.ready(host.handle().clone(), host.registry().clone(), plugins));
-
-    let router = server::router_with_pages(ports, console::router());
-    let stopped = async move {
-        stopped(stop).await;
-        // Before the listener closes: then somebody else can listen at the address.
-        drop(address);
-    };
-    let served = server::serve(listener, router, limits.connections(), tls, stopped).await;
-    let closed = host.close(GRACE).await;
-    served.context("the HTTP server failed")?;
-    closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))?;
+    messages.listening(opened.host.data(), (opened.scheme, opened.listen), opened.is_first_start)?;
+    tokio::spawn(messages.ready(opened.host.handle().clone(), opened.host.registry().clone(), plugins));
+    opened.serve(stopped(stop)).await?;
     messages.stopped();
     Ok(())
-}
-
-/// The address under which this machine reaches the host, if it listens on all of them.
-fn near(listen: SocketAddr) -> SocketAddr {
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, listen.port())
-}
-
-/// With at most half as many connections as the system allows files: the store and the plugins need files too.
-fn affordable(mut table: ServerTable) -> ServerTable {
-    // A line is `Max open files  SOFT  HARD  files`. Without such a file the number is not bounded here.
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let files =
-        limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse().ok());
-    let max = files.and_then(|files: usize| NonZeroUsize::new(files / 2));
-    if let Some(max) = max.filter(|max| max.get() < table.connections().max) {
-        tracing::warn!(
-            max,
-            "the system lets this process open few files, so it accepts fewer connections than configured"
-        );
-        table.connections = Some(max);
-    }
-    table
-}
-
-/// Becomes true at the first signal to stop. The second signal ends the process at once.
-fn stop_signal() -> anyhow::Result<watch::Receiver<bool>> {
-    let (stop, stopped) = watch::channel(false);
-    let mut signals = Signals::listen()?;
-    tokio::spawn(async move {
-        signals.next().await;
-        stop.send_replace(true);
-        signals.next().await;
-        std::process::exit(Exit::Refused as i32);
-    });
-    Ok(stopped)
 }
 
 /// Without a handler, SIGHUP would end the process without the steps of a stop.
@@ -209,37 +143,6 @@ fn ignore_hangups() -> anyhow::Result<()> {
         });
     }
     Ok(())
-}
-
-async fn stopped(mut stop: watch::Receiver<bool>) {
-    // The sender ends only with the process.
-    let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Ctrl-C, and the SIGTERM of a supervisor.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        Ok(Self {
-            #[cfg(unix)]
-            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-                .context("cannot listen for SIGTERM")?,
-        })
-    }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = self.terminate.recv() => {}
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
-    }
 }
 
 fn cannot_listen(listen: SocketAddr, error: &std::io::Error) -> Report {

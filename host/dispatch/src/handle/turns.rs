@@ -94,7 +94,7 @@ impl Handle {
                 let entered = self.inner.pipeline.turns.enter(id);
                 entered.read(self.inner.pipeline.log.as_ref()).await?.found()
             }
-            Within::Call(conversation, call) => match self.turn_of(by, conversation, call).await {
+            Within::Call(conversation, call) => match self.turn_of_call(by, conversation, call).await {
                 Ok(turn) => Some(turn),
                 Err(Error::NotFound(_) | Error::Removed { .. }) => None,
                 Err(error) => return Err(error),
@@ -146,7 +146,7 @@ impl Handle {
         call: &CallId,
         number: u32,
     ) -> Result<SuspensionId, Error> {
-        let turn = self.turn_of(by, conversation, call).await?;
+        let turn = self.turn_of_call(by, conversation, call).await?;
         let call = found(&turn, call)?;
         let of_number = |(suspension, _): &&(domain::Suspension, _)| call.number_of(suspension.id) == number;
         let suspension = call.suspensions.iter().find(of_number).map(|(suspension, _)| suspension.id);
@@ -165,7 +165,7 @@ impl Handle {
         conversation: &ConversationId,
         call: &CallId,
     ) -> Result<(Turn, CallIndex, Vec<RunLog>), Error> {
-        let turn = self.turn_of(by, conversation, call).await?;
+        let turn = self.turn_of_call(by, conversation, call).await?;
         let (index, _) = turn.call(call).ok_or(Error::NotFound(Resource::Call))?;
         let runs = self.run_logs(&turn, index).await?;
         Ok((turn, index, runs))
@@ -184,7 +184,7 @@ impl Handle {
         from: u32,
         entries: usize,
     ) -> Result<(Turn, CallIndex, JournalPage, Option<Digest>), Error> {
-        let turn = self.turn_of(by, conversation, call).await?;
+        let turn = self.turn_of_call(by, conversation, call).await?;
         let (index, _) = turn.call(call).ok_or(Error::NotFound(Resource::Call))?;
         let journals = &self.inner.readers.journals;
         let page = journals.journal_page(turn.id, index, from, JournalBounds { entries, bytes: JOURNAL_BYTES }).await?;
@@ -226,7 +226,16 @@ impl Handle {
     }
 
     /// The turn that a call id was submitted with.
-    async fn turn_of(&self, by: &Principal, conversation: &ConversationId, call: &CallId) -> Result<Turn, Error> {
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if this principal cannot see such a call, [`Error::Removed`] if retention removed it, and faults
+    /// of the store.
+    pub async fn turn_of_call(
+        &self,
+        by: &Principal,
+        conversation: &ConversationId,
+        call: &CallId,
+    ) -> Result<Turn, Error> {
         self.may_read(by, conversation).await?;
         let id = self.inner.readers.indexes.find_call(conversation, call).await?;
         self.turn(by, conversation, id.ok_or(Error::NotFound(Resource::Call))?).await

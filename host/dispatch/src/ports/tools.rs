@@ -87,8 +87,24 @@ pub struct KnownTool {
     pub wait: Wait,
     /// The policy's verdict on it.
     pub rule: Rule,
+    /// The effects that the access of its component allows.
+    pub allowed: AllowedEffects,
     /// The compiled schemas.
     pub checks: Arc<dyn Checks>,
+}
+
+/// The effects that a tool can have, whether or not its hints name them. A call may have fewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AllowedEffects {
+    /// It can reach systems outside the host.
+    pub outside: bool,
+    /// It can change something that outlasts the call.
+    pub changes: bool,
+}
+
+impl AllowedEffects {
+    /// Nothing limits it.
+    pub const ANY: Self = Self { outside: true, changes: true };
 }
 
 /// The memory that a check takes for each byte of the value's text, at most. The parsed value is not included.

@@ -33,7 +33,7 @@ async fn named_origin_may_send_a_token_but_not_a_session() {
     let (status, answered) = headers(&world, preflight(APP, "POST", "authorization,content-type")).await;
     assert_eq!((status, &answered[header::ACCESS_CONTROL_ALLOW_ORIGIN]), (200, &APP.parse().unwrap()));
     let allowed = answered[header::ACCESS_CONTROL_ALLOW_HEADERS].to_str().unwrap();
-    assert_eq!(allowed, "authorization,content-type,last-event-id");
+    assert_eq!(allowed, "authorization,content-type,last-event-id,mcp-protocol-version,mcp-method,mcp-name");
     assert!(!answered.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
     assert!(answered[header::VARY].to_str().unwrap().contains("origin"), "no cache reuses it for another origin");
 

@@ -16,6 +16,7 @@ mod full_disk;
 mod links;
 mod loading;
 mod long_requests;
+mod mcp;
 mod pending;
 mod policy;
 mod problems;

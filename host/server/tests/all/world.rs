@@ -15,8 +15,8 @@ use domain::{ConversationId, Digest, LoadRule, PluginName, Principal, PrincipalI
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Links, NotRevoked, OpenedBy, PluginFault,
-    Plugins, Ports, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
+    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Links, McpClients, NotRevoked, OpenedBy,
+    PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
 };
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::disk::SimDisk;
@@ -198,6 +198,7 @@ pub(crate) struct TestServer {
     sessions: Sessions,
     revoked_sessions: Arc<InMemory>,
     tokens: Arc<Tokens>,
+    mcp_clients: Option<Arc<dyn McpClients>>,
 }
 
 impl TestServer {
@@ -229,8 +230,18 @@ impl TestServer {
         let revoked_sessions = Arc::<InMemory>::default();
         let sessions = Sessions { key: SigningKey::new([7; 32]), revoked: revoked_sessions.clone() };
         let (router, clock, disk) = (Router::new(), world.clock, world.disk);
-        let mut world =
-            Self { router, clock, disk, shelf, host, settings, sessions, revoked_sessions, tokens: Arc::default() };
+        let mut world = Self {
+            router,
+            clock,
+            disk,
+            shelf,
+            host,
+            settings,
+            sessions,
+            revoked_sessions,
+            tokens: Arc::default(),
+            mcp_clients: None,
+        };
         world.restart_server();
         world
     }
@@ -250,6 +261,7 @@ impl TestServer {
             sessions: self.sessions.clone(),
             backups: Arc::new(Bytewise(self.shelf.clone())),
             checkpoints: Arc::new(Bytewise(self.shelf.clone())),
+            mcp_clients: self.mcp_clients.clone(),
             about: About {
                 address: "http://127.0.0.1:7420".into(),
                 compiler: CompilerStatus {
@@ -262,6 +274,12 @@ impl TestServer {
             settings: self.settings.clone(),
         };
         self.router = toolgate_server::router(ports);
+    }
+
+    /// From now on this port answers MCP clients.
+    pub(crate) fn answer_mcp_clients(&mut self, clients: Arc<dyn McpClients>) {
+        self.mcp_clients = Some(clients);
+        self.restart_server();
     }
 
     /// Makes links, as webhooks do.

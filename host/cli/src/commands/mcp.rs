@@ -1,0 +1,153 @@
+//! `mcp`: the tools for one MCP client, over standard input and output. It joins the host that runs on the data folder, or
+//! starts one.
+
+mod relay;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use dispatch::ports::Clock as _;
+use domain::Principal;
+use server::Authenticate as _;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use toolgate::WallClock;
+use toolgate::config::{Config, LISTEN};
+use toolgate::tokens::Tokens;
+
+use super::Run;
+use super::opened::{Opened, affordable};
+use super::stop::{stop_signal, stopped};
+use crate::address::Found;
+use crate::args::{Cache, Connection, is_private};
+use crate::client::{self, Client};
+use crate::report::{Exit, Report};
+use crate::terminal::Terminal;
+
+/// How long to wait for a host that just starts on the data folder, and how many times.
+const STARTING: (Duration, u32) = (Duration::from_millis(100), 300);
+
+/// Offer the tools to an MCP client, over standard input and output.
+///
+/// An MCP client starts this command and ends it. It joins the host that runs on the data folder. If none runs, it starts one,
+/// which ends with it. Calls that wait stay in the data folder.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate mcp --data ~/toolgate-data --plugins ~/plugins
+  claude mcp add toolgate -- toolgate mcp --data ~/toolgate-data --plugins ~/plugins
+  toolgate mcp --url https://tools.example.com --token-file token
+
+The client makes calls with a token of its own, which has the role caller and is made at the first start. It approves nothing: \
+people answer in the console of the host, or with `toolgate approve`.
+
+A host also answers MCP clients over HTTP, at /mcp.")]
+pub(crate) struct Mcp {
+    /// The watched folder of plugins, for a host that this starts [default: ./plugins, which is made if it does not exist]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// Print JSON also if it cannot start: the error as one object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    cache: Cache,
+    #[command(flatten)]
+    host: Connection,
+}
+
+impl Run for Mcp {
+    const LOG: &'static str = "warn,rmcp=error";
+
+    fn run(mut self, terminal: &Terminal) -> Result<(), Report> {
+        if self.host.url.is_some() {
+            if self.host.token.is_none() && self.host.token_file.is_none() {
+                let report = Report::new(Exit::Usage, "the token is missing");
+                return Err(report.hint("a host that --url names needs a token of the role caller: --token-file FILE"));
+            }
+            return relay::run(Client::new(&self.host)?);
+        }
+        let folder = self.host.data.folder()?;
+        for attempt in 0..STARTING.1 {
+            if attempt > 0 {
+                std::thread::sleep(STARTING.0);
+            }
+            if Found::of_running(&folder).map_err(|why| client::foreign(&folder, &why))?.is_some() {
+                self.with_token(&Tokens::open(&folder)?)?;
+                return relay::run(Client::new(&self.host)?);
+            }
+            let runtime = super::runtime()?;
+            let done = runtime.block_on(self.started(terminal));
+            // The thread that reads standard input may wait for a line.
+            runtime.shutdown_background();
+            if done? == Started::Here {
+                return Ok(());
+            }
+        }
+        Err(Report::new(Exit::Unreachable, format!("a host that does not answer uses {}", folder.display())))
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Started {
+    /// The client has ended the host.
+    Here,
+    /// Another host uses the data folder.
+    Elsewhere,
+}
+
+impl Mcp {
+    /// Serves the client from a host of its own, whose console and commands answer what waits.
+    async fn started(&mut self, terminal: &Terminal) -> Result<Started, Report> {
+        capabilities::filesystem::raise_open_files();
+        sandbox::return_large_memory();
+        let mut config = Config::read(self.host.data.config.as_deref())?;
+        config.plugins = Some(self.plugins.clone().unwrap_or_else(|| config.plugins_folder()));
+        config.data = Some(self.host.data.folder.clone().unwrap_or_else(|| config.data_folder()));
+        let plugins = config.plugins_folder();
+        std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
+        let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
+        // A client never opens the host to other machines. Another host of this machine may have the address.
+        let listen = config.listen.filter(|listen| is_private(listen.ip())).unwrap_or(LISTEN);
+        let listener = match TcpListener::bind(listen).await {
+            Ok(listener) => listener,
+            Err(_) => TcpListener::bind((listen.ip(), 0)).await.context("cannot listen on this machine")?,
+        };
+        let opened = Opened::new(config, (listener, hosts, limits), self.cache.compiled(), false).await?;
+        let Some(opened) = opened else { return Ok(Started::Elsewhere) };
+        self.with_token(&opened.tokens)?;
+        let by = self.principal(&opened.tokens)?;
+        terminal.note(&format!("the host of this MCP client has its console at {}\n", opened.url));
+        let signal = stop_signal()?;
+        let endpoint = opened.endpoint.clone();
+        let (stop, stopping) = oneshot::channel::<()>();
+        let mut serving = tokio::spawn(opened.serve(async move {
+            // Its sender is dropped when the client has ended.
+            let _ = stopping.await;
+        }));
+        let answered = tokio::select! {
+            answered = endpoint.serve(by, tokio::io::stdin(), tokio::io::stdout()) => answered.context("cannot answer the client"),
+            () = stopped(signal) => Ok(()),
+            served = &mut serving => return served.context("the HTTP server failed")?.map(|()| Started::Here),
+        };
+        drop(stop);
+        serving.await.context("the HTTP server failed")??;
+        answered?;
+        Ok(Started::Here)
+    }
+
+    /// Uses the token of MCP clients on this machine, unless the user names another one.
+    fn with_token(&mut self, tokens: &Tokens) -> Result<(), Report> {
+        if self.host.token.is_none() && self.host.token_file.is_none() {
+            self.host.token = Some(tokens.of_mcp_clients(WallClock.now())?);
+        }
+        Ok(())
+    }
+
+    fn principal(&self, tokens: &Tokens) -> Result<Principal, Report> {
+        let token = client::given_token(&self.host)?.unwrap_or_default();
+        let unknown = || Report::new(Exit::Usage, "the host of this data folder does not know the token");
+        tokens.principal(token.trim()).ok_or_else(unknown)
+    }
+}

@@ -1,0 +1,197 @@
+//! Relays the messages of a client on standard input and output to the `/mcp` of a running host. Each message is one request,
+//! and its answer is a line.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use ureq::Body;
+use ureq::http::{Response, header};
+
+use crate::client::Client;
+use crate::report::Report;
+
+const PATH: &str = "/mcp";
+
+/// The maximum size of a message, and of the answer to one, in bytes.
+const MAX_MESSAGE: u64 = 64 << 20;
+
+/// The maximum number of requests that wait for their answers. The next message waits for one of them.
+const MAX_REQUESTS: usize = 64;
+
+/// The first revision whose requests carry the headers about their content.
+const WITH_HEADERS: &str = "2026-07-28";
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// JSON-RPC: the host has not answered.
+const INTERNAL_ERROR: i64 = -32603;
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    params: Params,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    task_id: Option<String>,
+    #[serde(default)]
+    request_id: Option<Value>,
+    #[serde(default, rename = "_meta")]
+    meta: serde_json::Map<String, Value>,
+}
+
+/// The members of an answer that the relay reads.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Negotiated {
+    protocol_version: String,
+}
+
+/// The requests of the client.
+struct Relay {
+    client: Client,
+    state: Mutex<State>,
+    /// Notified when a request ends.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The revision that `initialize` agreed on.
+    version: Option<String>,
+    requests: usize,
+    /// The ids of requests that the client has cancelled. It expects no answers to them.
+    cancelled: HashSet<String>,
+}
+
+/// Relays until the client closes standard input.
+pub(super) fn run(client: Client) -> Result<(), Report> {
+    let relay = Arc::new(Relay { client, state: Mutex::default(), ended: Condvar::new() });
+    let mut input = BufReader::new(io::stdin().lock());
+    loop {
+        let mut line = Vec::new();
+        let read = (&mut input).take(MAX_MESSAGE).read_until(b'\n', &mut line).context("cannot read standard input")?;
+        if read == 0 {
+            return Ok(());
+        }
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice::<Message>(line) {
+            Ok(message) => relay.take(message, line.to_vec()),
+            // The host says what is wrong with it.
+            Err(_) => relay.take(Message { id: None, method: None, params: Params::default() }, line.to_vec()),
+        }
+    }
+}
+
+impl Relay {
+    /// Takes a message. Requests are answered on threads of their own, except `initialize`, which decides how later ones are
+    /// sent.
+    fn take(self: &Arc<Self>, message: Message, text: Vec<u8>) {
+        match (&message.id, message.method.as_deref()) {
+            // The host keeps nothing between two requests, so no other notification changes anything.
+            (None, Some(method)) => {
+                if let ("notifications/cancelled", Some(id)) = (method, &message.params.request_id) {
+                    self.locked().cancelled.insert(id.to_string());
+                }
+            }
+            (_, Some("initialize")) => self.answer(&message, &text),
+            _ => {
+                let mut state = self.locked();
+                while state.requests >= MAX_REQUESTS {
+                    state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                state.requests += 1;
+                drop(state);
+                let relay = self.clone();
+                std::thread::spawn(move || {
+                    relay.answer(&message, &text);
+                    relay.locked().requests -= 1;
+                    relay.ended.notify_one();
+                });
+            }
+        }
+    }
+
+    fn answer(&self, message: &Message, text: &[u8]) {
+        let answers = self.exchange(message, text).unwrap_or_else(|why| vec![failed(message.id.as_ref(), &why)]);
+        let is_cancelled = message.id.as_ref().is_some_and(|id| self.locked().cancelled.remove(&id.to_string()));
+        if is_cancelled {
+            return;
+        }
+        let mut output = io::stdout().lock();
+        for answer in answers {
+            // If nobody reads it, the client ends soon.
+            let _ = writeln!(output, "{answer}").and_then(|()| output.flush());
+        }
+    }
+
+    /// Sends a message. Returns the messages of the answer, each in one line.
+    fn exchange(&self, message: &Message, text: &[u8]) -> Result<Vec<String>, String> {
+        let of_message = message.params.meta.get(VERSION).and_then(Value::as_str).map(str::to_owned);
+        let version = of_message.or_else(|| self.locked().version.clone());
+        let mut headers = vec![("accept", "application/json, text/event-stream")];
+        headers.extend(version.as_deref().map(|version| ("mcp-protocol-version", version)));
+        if version.as_deref().is_some_and(|version| version >= WITH_HEADERS) {
+            headers.extend(message.method.as_deref().map(|method| ("mcp-method", method)));
+            let name = message.params.name.as_deref().or(message.params.task_id.as_deref());
+            headers.extend(name.map(|name| ("mcp-name", name)));
+        }
+        let answer =
+            self.client.send(PATH, &headers, text).map_err(|error| format!("the host does not answer: {error}"))?;
+        let answers = messages(answer)?;
+        if message.method.as_deref() == Some("initialize") {
+            let result = answers.first().and_then(|answer| serde_json::from_str::<Value>(answer).ok());
+            let result = result.and_then(|mut answer| answer.get_mut("result").map(Value::take));
+            let negotiated = result.and_then(|result| serde_json::from_value::<Negotiated>(result).ok());
+            self.locked().version = negotiated.map(|negotiated| negotiated.protocol_version);
+        }
+        Ok(answers)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The messages of an answer: one, or none to a notification. A refusal of the host's API is an error.
+fn messages(answer: Response<Body>) -> Result<Vec<String>, String> {
+    let status = answer.status();
+    let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_message = kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json");
+    let text = answer.into_body().into_with_config().limit(MAX_MESSAGE).read_to_string();
+    let text = text.map_err(|error| format!("the answer of the host is incomplete: {error}"))?;
+    if is_message {
+        // JSON has line ends only between its tokens.
+        return Ok(vec![text.replace(['\n', '\r'], " ")]);
+    }
+    if status.is_success() {
+        return Ok(Vec::new());
+    }
+    let problem: api::Problem = serde_json::from_str(&text).unwrap_or_default();
+    Err(if problem.detail.is_empty() { format!("the host answered {status}") } else { problem.detail })
+}
+
+/// The answer to a request that failed on its way.
+fn failed(id: Option<&Value>, why: &str) -> String {
+    let mut answer = json!({ "jsonrpc": "2.0", "error": { "code": INTERNAL_ERROR, "message": why } });
+    if let Some(id) = id {
+        answer["id"] = id.clone();
+    }
+    answer.to_string()
+}

@@ -1,0 +1,52 @@
+//! The tools of a host for MCP clients.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use bytes::Bytes;
+use domain::Principal;
+use http::{Request, Response};
+use mcp::{Endpoint, EndpointBounds, EndpointParts, Ready};
+use registry::Registry;
+use server::McpClients;
+use toolgate::Host;
+
+use crate::report::Report;
+
+/// The tools of a host for MCP clients. People answer at `url`.
+pub(super) fn endpoint(host: &Host, url: &str, message: usize) -> Result<Endpoint, Report> {
+    let key = toolgate::http_api::mcp_key(host);
+    let parts = EndpointParts {
+        handle: host.handle().clone(),
+        key: key.with_context(|| format!("cannot keep a key in {}", host.data().display()))?,
+        ready: Arc::new(Loaded(host.registry().clone())),
+        console: Some(url.to_owned()),
+        bounds: EndpointBounds { message, ..EndpointBounds::default() },
+    };
+    Ok(Endpoint::new(parts))
+}
+
+/// The endpoint behind the HTTP server.
+pub(super) fn answering(endpoint: Endpoint) -> Arc<dyn McpClients> {
+    Arc::new(Clients(endpoint))
+}
+
+struct Clients(Endpoint);
+
+#[async_trait]
+impl McpClients for Clients {
+    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes> {
+        self.0.answer(by, request).await
+    }
+}
+
+/// The plugins of the watched folder.
+struct Loaded(Registry);
+
+#[async_trait]
+impl Ready for Loaded {
+    async fn ready(&self) {
+        self.0.loaded().await;
+    }
+}

@@ -1,0 +1,195 @@
+//! The calls of a principal: each is a turn of one call. A request makes one, or joins the one of the same request.
+
+use std::sync::Arc;
+
+use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest, Until};
+use domain::turn::TurnState;
+use domain::{CallId, ConversationId, Json, Principal, Span, Turn, TurnId, event::Rejection, ids::InvalidId};
+use rmcp::model::{CallToolResult, ErrorData};
+
+use crate::key::{CallKey, RequestKey, conversation};
+use crate::parts::Shared;
+use crate::results;
+
+/// How many calls of the same request may end, one after the other, while this one is submitted.
+const MAX_ATTEMPTS: usize = 64;
+
+/// The tool and the arguments of a request.
+struct Asked<'a> {
+    conversation: ConversationId,
+    tool: &'a str,
+    arguments: Json,
+}
+
+/// Why a request has no result.
+pub(crate) enum NoResult {
+    /// The host did not carry it out.
+    Refused(Error),
+    /// It is no request that the host understands, or the host failed.
+    Fault(ErrorData),
+}
+
+impl From<Error> for NoResult {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<ErrorData> for NoResult {
+    fn from(error: ErrorData) -> Self {
+        Self::Fault(error)
+    }
+}
+
+/// The ids that this crate makes are valid.
+impl From<InvalidId> for NoResult {
+    fn from(error: InvalidId) -> Self {
+        tracing::error!(%error, "an id for a call of an MCP client is invalid");
+        Self::Fault(ErrorData::internal_error("the host failed", None))
+    }
+}
+
+/// The calls of one principal.
+#[derive(Clone)]
+pub(crate) struct Calls {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) by: Principal,
+}
+
+impl Calls {
+    /// Makes a call, or joins the one of the same request. With an id that the client chose, the call is the one of that id.
+    /// The call may have ended.
+    pub(crate) async fn make(&self, tool: &str, arguments: Json, chosen: Option<CallId>) -> Result<Turn, NoResult> {
+        let asked = Asked { conversation: self.conversation()?, tool, arguments };
+        match chosen {
+            Some(id) => Ok(self.submit(&asked, id).await?.turn),
+            None => self.submit_or_join(&asked).await,
+        }
+    }
+
+    /// A call that was made before.
+    pub(crate) async fn made(&self, id: &CallId) -> Result<Turn, NoResult> {
+        let turn = self.shared.parts.handle.turn_of_call(&self.by, &self.conversation()?, id).await?;
+        Ok(of_one_call(turn)?)
+    }
+
+    /// The call with this turn.
+    pub(crate) async fn of_turn(&self, id: TurnId) -> Result<Turn, NoResult> {
+        let turn = self.shared.parts.handle.turn(&self.by, &self.conversation()?, id).await?;
+        Ok(of_one_call(turn)?)
+    }
+
+    /// Cancels a call. One that has ended does not change.
+    pub(crate) async fn cancel(&self, turn: &Turn) -> Result<(), NoResult> {
+        self.shared.parts.handle.cancel(&self.by, &turn.conversation, turn.id).await?;
+        Ok(())
+    }
+
+    /// The turn when its call has ended, or the time is over. If the client cancels the request, only the wait ends: a
+    /// connection that breaks looks the same, and the call may wait for a person.
+    pub(crate) async fn after(
+        &self,
+        turn: Turn,
+        time: Span,
+        cancelled: impl Future<Output = ()> + Send,
+    ) -> Result<Turn, NoResult> {
+        if turn.is_ended() {
+            return Ok(turn);
+        }
+        let (conversation, id) = (turn.conversation.clone(), turn.id);
+        // It may wait long, and a waiting turn uses no memory.
+        drop(turn);
+        tokio::select! {
+            turn = self.shared.parts.handle.wait(&self.by, &conversation, id, Until::Ended, time) => Ok(turn?),
+            () = cancelled => Err(ErrorData::internal_error("the request was cancelled", None).into()),
+        }
+    }
+
+    /// The result of a call that has ended. Its client has received it then.
+    pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, ErrorData> {
+        let ended = turn.calls.first().and_then(|call| call.outcome().map(|outcome| (call, outcome)));
+        let (call, outcome) = ended.ok_or_else(|| ErrorData::internal_error("the call has no outcome", None))?;
+        if let Ok(key) = call.id.as_str().parse() {
+            self.shared.deliveries.received(&self.by.id, key, self.shared.parts.handle.now());
+        }
+        results::ended(turn, call, outcome)
+    }
+
+    fn conversation(&self) -> Result<ConversationId, InvalidId> {
+        conversation(&self.shared.parts.key, &self.by)
+    }
+
+    /// Submits the call under the first id whose call is open, has an outcome that no client has received, or is new.
+    async fn submit_or_join(&self, asked: &Asked<'_>) -> Result<Turn, NoResult> {
+        let (deliveries, by) = (&self.shared.deliveries, &self.by.id);
+        let request = RequestKey::new(asked.tool, &asked.arguments);
+        let first = match deliveries.newest(by, request) {
+            Some(number) => number,
+            None => self.newest(&asked.conversation, request).await?,
+        };
+        for number in (first..).take(MAX_ATTEMPTS) {
+            let key = CallKey { request, number };
+            match self.submit(asked, key.id()?).await {
+                Ok(Submitted { turn, replayed, .. }) if !replayed || self.is_joined(&turn, key) => {
+                    deliveries.asked(by, key, self.shared.parts.handle.now());
+                    return Ok(turn);
+                }
+                // Its turn has ended, perhaps long ago.
+                Ok(_) | Err(Error::CallRemoved { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ErrorData::internal_error("the same call is made too often at once", None).into())
+    }
+
+    /// Whether a request joins this call of an earlier one.
+    fn is_joined(&self, turn: &Turn, key: CallKey) -> bool {
+        let TurnState::Ended(_, at) = turn.state else { return true };
+        let (parts, deliveries) = (&self.shared.parts, &self.shared.deliveries);
+        parts.handle.now() <= at + parts.bounds.joins && !deliveries.is_received(&self.by.id, key, at)
+    }
+
+    /// The number of the newest recorded call of this request, or 1. The numbers have no gap.
+    async fn newest(&self, conversation: &ConversationId, request: RequestKey) -> Result<u64, NoResult> {
+        let (mut known, mut unknown) = (0, 1);
+        while self.is_recorded(conversation, CallKey { request, number: unknown }).await? {
+            (known, unknown) = (unknown, unknown * 2);
+        }
+        while unknown - known > 1 {
+            let middle = known + (unknown - known) / 2;
+            if self.is_recorded(conversation, CallKey { request, number: middle }).await? {
+                known = middle;
+            } else {
+                unknown = middle;
+            }
+        }
+        Ok(known.max(1))
+    }
+
+    async fn is_recorded(&self, conversation: &ConversationId, key: CallKey) -> Result<bool, NoResult> {
+        match self.shared.parts.handle.turn_of_call(&self.by, conversation, &key.id()?).await {
+            Ok(_) | Err(Error::Removed { .. }) => Ok(true),
+            Err(Error::NotFound(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Submits to the end, even if the client leaves.
+    async fn submit(&self, asked: &Asked<'_>, id: CallId) -> Result<Submitted, Error> {
+        let call =
+            CallRequest { id, tool: asked.tool.into(), arguments: asked.arguments.clone(), result: None, origin: None };
+        let request = TurnRequest {
+            conversation: asked.conversation.clone(),
+            calls: vec![call],
+            context: None,
+            rejection: Rejection::default(),
+            ephemeral: false,
+        };
+        self.shared.parts.handle.submit(&self.by, request).await
+    }
+}
+
+/// A turn of an MCP client. Other programs can submit turns of several calls to the conversation of a token.
+fn of_one_call(turn: Turn) -> Result<Turn, Error> {
+    if turn.calls.len() == 1 { Ok(turn) } else { Err(Error::NotFound(Resource::Call)) }
+}

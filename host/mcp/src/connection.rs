@@ -1,0 +1,141 @@
+//! Answers the requests of a client. rmcp reads the messages and calls this.
+
+use std::borrow::Cow;
+
+use domain::CallId;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    RequestMetaObject, ServerCapabilities, ServerConfig, UpdateTaskParams,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+
+use crate::calls::{Calls, NoResult};
+use crate::frame::Arguments;
+use crate::lanes::Lane;
+use crate::{results, tasks, tools, wait};
+
+/// The revisions that are answered, oldest first.
+const REVISIONS: &[ProtocolVersion] =
+    &[ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+
+/// The member of a request's `_meta` with an id for the call. A request with the same id is the same call.
+const CALL_ID: &str = "dev.toolgate/callId";
+
+/// How long a client may cache the list of tools, in milliseconds. Plugins are replaced while the host runs.
+const LIST_TTL: u64 = 10_000;
+
+/// The methods with params that this host reads. If rmcp does not recognise such a request, its params are invalid.
+const METHODS: [&str; 7] =
+    ["initialize", "server/discover", "tasks/cancel", "tasks/get", "tasks/update", "tools/call", "tools/list"];
+
+const INSTRUCTIONS: &str = "The tools run in a sandbox. Some calls wait until a person approves them or answers a question. If a \
+    result says that a call waits, the call is still open: do other work, and get its outcome later with the tool toolgate_wait. \
+    A repeated call with the same arguments joins the open call.";
+
+/// Answers the requests of one principal.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) calls: Calls,
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
+            .with_server_info(Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
+            // For a client that asks for a revision that is not answered.
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(REVISIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let parts = &self.calls.shared.parts;
+        // Many clients ask once, when they start the host.
+        tokio::select! {
+            () = parts.ready.ready() => {}
+            () = parts.handle.sleep(parts.bounds.hold) => {}
+            () = context.ct.cancelled() => {}
+        }
+        let listed = tools::listed(&parts.handle.tools())?;
+        Ok(ListToolsResult::with_all_items(listed).with_ttl_ms(LIST_TTL).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn call_tool(
+        &self,
+        mut request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = Arguments::of(&context)?;
+        let tool = std::mem::take(&mut request.name);
+        let lane = Lane::of(context.client_capabilities().as_ref());
+        let chosen = chosen(&context.meta)?;
+        let cancelled = context.ct.clone().cancelled_owned();
+        // The call may wait long, and these have several times the size of the message.
+        drop((request, context));
+        let answered = async {
+            if tool == wait::NAME {
+                let turn = self.calls.made(&wait::call(&arguments)?).await?;
+                return Lane::Wait.answer(&self.calls, turn, cancelled).await;
+            }
+            let turn = self.calls.make(&tool, arguments, chosen).await?;
+            lane.answer(&self.calls, turn, cancelled).await
+        };
+        match answered.await {
+            Err(NoResult::Refused(error)) => results::refused(&error).map(Into::into),
+            Err(NoResult::Fault(error)) => Err(error),
+            Ok(response) => Ok(response),
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        tasks::read(&self.calls, &request.task_id).await.map(GetTaskResult::new).map_err(fault)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        tasks::update(&self.calls, &request.task_id).await.map_err(fault)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        tasks::cancel(&self.calls, &request.task_id).await.map_err(fault)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if METHODS.contains(&request.method.as_str()) {
+            return Err(ErrorData::invalid_params(format!("the params of {} are invalid", request.method), None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this host does not have this method", None))
+    }
+}
+
+/// The error for a request that has no form of a refusal.
+fn fault(why: NoResult) -> ErrorData {
+    match why {
+        NoResult::Fault(error) => error,
+        NoResult::Refused(error) => results::fault(&error),
+    }
+}
+
+/// The id that the client chose for the call.
+fn chosen(meta: &RequestMetaObject) -> Result<Option<CallId>, ErrorData> {
+    let Some(id) = meta.0.0.get(CALL_ID) else { return Ok(None) };
+    let id = id.as_str().ok_or("expected a string".to_owned());
+    let id = id.and_then(|id| CallId::new(id).map_err(|error| error.to_string()));
+    id.map(Some).map_err(|why| ErrorData::invalid_params(format!("{CALL_ID}: {why}"), None))
+}

@@ -1,0 +1,26 @@
+//! The tools of a host for clients of the Model Context Protocol (MCP), over [`dispatch::Handle`] alone.
+//!
+//! The path of one `tools/call`: `frame` checks the text of the message and keeps the arguments verbatim; rmcp implements the
+//! protocol and calls `connection`; `calls` submits a turn of one call, or joins the open call of the same request (`key`,
+//! `deliveries`); `lanes` waits, and chooses the form in which a call that waits appears: a task (`tasks`), or a result that says
+//! what the call waits for. Then the tool `toolgate_wait` (`wait`) gets the outcome later. Messages arrive as lines
+//! ([`Endpoint::serve`], `lines`) or as HTTP requests ([`Endpoint::answer`]).
+//!
+//! Nothing here approves a call or answers a question.
+
+mod calls;
+mod connection;
+mod deliveries;
+mod endpoint;
+mod frame;
+mod key;
+mod lanes;
+mod lines;
+mod parts;
+mod results;
+mod tasks;
+mod tools;
+mod wait;
+
+pub use endpoint::{Endpoint, ServeError};
+pub use parts::{EndpointBounds, EndpointParts, Ready};

@@ -1,0 +1,88 @@
+//! Tasks (the extension `io.modelcontextprotocol/tasks`): a call that does not end soon, for a client that asks for its state.
+//! A task is the turn of its call, so it is on disk before the client learns its id, and survives a kill.
+
+use dispatch::Error;
+use domain::turn::TurnState;
+use domain::{Outcome, Timestamp, Turn, TurnId, rfc3339};
+use rmcp::model::{CreateTaskResult, DetailedTask, ErrorData, JsonObject, Task, TaskPayload, TaskStatus};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::calls::{Calls, NoResult};
+use crate::results;
+
+/// How often a client should ask, in milliseconds.
+const POLL_INTERVAL: u64 = 2_000;
+
+/// The task of a call that has not ended.
+pub(crate) fn created(calls: &Calls, turn: &Turn) -> CreateTaskResult {
+    CreateTaskResult::new(task(calls, turn))
+}
+
+/// The state of a task.
+pub(crate) async fn read(calls: &Calls, id: &str) -> Result<DetailedTask, NoResult> {
+    let turn = find(calls, id).await?;
+    let payload = match turn.state {
+        TurnState::Open => TaskPayload::Working,
+        TurnState::Ended(..) if is_cancelled(&turn) => TaskPayload::Cancelled,
+        // Only an error of the protocol is a failure. A call that failed has a result.
+        TurnState::Ended(..) => match calls.result(&turn) {
+            Ok(result) => TaskPayload::Completed { result: object(&result)? },
+            Err(error) => TaskPayload::Failed { error: object(&error)? },
+        },
+    };
+    Ok(DetailedTask::new(task(calls, &turn), payload))
+}
+
+/// Takes the client's answers to what a task asks it. A task asks nothing, and answers to nothing are ignored.
+pub(crate) async fn update(calls: &Calls, id: &str) -> Result<(), NoResult> {
+    find(calls, id).await.map(drop)
+}
+
+/// Cancels the call of a task. A task that has ended does not change.
+pub(crate) async fn cancel(calls: &Calls, id: &str) -> Result<(), NoResult> {
+    let turn = find(calls, id).await?;
+    calls.cancel(&turn).await
+}
+
+/// The turn of a task of this principal.
+async fn find(calls: &Calls, id: &str) -> Result<Turn, NoResult> {
+    let unknown = || ErrorData::invalid_params("there is no such task", None);
+    let id: TurnId = id.parse().map_err(|_| unknown())?;
+    calls.of_turn(id).await.map_err(|why| match why {
+        NoResult::Refused(Error::NotFound(_) | Error::Removed { .. }) => unknown().into(),
+        why => why,
+    })
+}
+
+fn task(calls: &Calls, turn: &Turn) -> Task {
+    let console = calls.shared.parts.console.as_deref();
+    let task = Task::new(turn.id.to_string(), TaskStatus::Working, rfc3339(turn.started_at), rfc3339(changed_at(turn)));
+    let task = task.with_poll_interval_ms(POLL_INTERVAL);
+    match turn.calls.first().filter(|_| !turn.is_ended()) {
+        Some(call) => task.with_status_message(results::state(call, console)),
+        None => task,
+    }
+}
+
+/// When the call last began or ended a wait, or ended.
+fn changed_at(turn: &Turn) -> Timestamp {
+    if let TurnState::Ended(_, at) = turn.state {
+        return at;
+    }
+    let suspensions = turn.calls.iter().flat_map(|call| &call.suspensions);
+    let changes =
+        suspensions.map(|(suspension, closed)| closed.as_ref().map_or(suspension.created_at, |closed| closed.at));
+    changes.max().map_or(turn.started_at, |at| at.max(turn.started_at))
+}
+
+fn is_cancelled(turn: &Turn) -> bool {
+    turn.calls.iter().any(|call| matches!(call.outcome(), Some(Outcome::Cancelled)))
+}
+
+fn object(value: &impl Serialize) -> Result<JsonObject, ErrorData> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(object)) => Ok(object),
+        _ => Err(ErrorData::internal_error("the host failed", None)),
+    }
+}

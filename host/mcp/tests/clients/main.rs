@@ -1,0 +1,11 @@
+//! The endpoint with a real host and clients in the same process. Only tools and time are simulated.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod calls;
+mod http;
+mod joins;
+mod messages;
+mod tasks;
+mod tools;
+mod world;

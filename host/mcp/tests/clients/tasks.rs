@@ -1,0 +1,114 @@
+//! Clients that know tasks get one for a call that does not end soon.
+
+use domain::suspension::Decision;
+use serde_json::{Value, json};
+use toolgate_tests::world::settle;
+
+use crate::world::{Client, TestHost, about, text};
+
+/// Params of a client that knows tasks.
+fn knowing(mut params: Value) -> Value {
+    let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    params["_meta"] = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities });
+    params
+}
+
+/// The task of a call that does not end.
+async fn task(host: &TestHost, client: &mut Client, tool: &str) -> Value {
+    client.send("tools/call", knowing(json!({ "name": tool, "arguments": {} }))).await;
+    settle().await;
+    host.advance(2);
+    let task = client.result().await;
+    assert_eq!(task["resultType"], "task", "{task}");
+    task
+}
+
+async fn ask(client: &mut Client, method: &str, id: &Value) -> Value {
+    client.ask(method, knowing(json!({ "taskId": id }))).await
+}
+
+async fn get(client: &mut Client, id: &Value) -> Value {
+    ask(client, "tasks/get", id).await["result"].take()
+}
+
+#[tokio::test]
+async fn task_outlives_its_host() {
+    let host = TestHost::new();
+    let created = task(&host, &mut host.client("alice"), "pay").await;
+    let id = created["taskId"].clone();
+    assert_eq!((&created["status"], &created["ttlMs"]), (&json!("working"), &Value::Null));
+    let host = host.restart();
+    let mut client = host.client("alice");
+    let working = get(&mut client, &id).await;
+    assert_eq!((&working["status"], &working["resultType"]), (&json!("working"), &json!("complete")));
+    let message = working["statusMessage"].as_str().unwrap();
+    assert!(message.contains("until a person approves") && message.contains("/suspensions/susp_"), "{message}");
+    host.decide(Decision::Approve).await;
+    settle().await;
+    let done = get(&mut client, &id).await;
+    assert_eq!((&done["status"], &done["createdAt"]), (&json!("completed"), &created["createdAt"]));
+    assert_eq!((&done["result"]["isError"], &about(&done["result"])["turn"]), (&json!(false), &id));
+    assert_eq!(get(&mut client, &id).await, done, "it can be read again");
+}
+
+#[tokio::test]
+async fn call_that_ends_at_once_is_no_task() {
+    let host = TestHost::new();
+    let mut client = host.client("alice");
+    let done = client.ask("tools/call", knowing(json!({ "name": "echo", "arguments": { "a": 1 } }))).await;
+    assert_eq!(done["result"]["structuredContent"], json!({ "a": 1 }));
+    assert_eq!(done["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn same_request_is_the_same_task() {
+    let host = TestHost::new();
+    let mut client = host.client("alice");
+    let (one, other) = (task(&host, &mut client, "pay").await, task(&host, &mut client, "pay").await);
+    assert_eq!(one["taskId"], other["taskId"]);
+    assert_eq!(host.open().await.len(), 1);
+}
+
+#[tokio::test]
+async fn denied_task_is_completed_with_an_error() {
+    let host = TestHost::new();
+    let mut client = host.client("alice");
+    let id = task(&host, &mut client, "pay").await["taskId"].take();
+    host.decide(Decision::Deny).await;
+    settle().await;
+    let done = get(&mut client, &id).await;
+    assert_eq!((&done["status"], &done["result"]["isError"]), (&json!("completed"), &json!(true)));
+    assert!(text(&done["result"]).contains("was denied"));
+}
+
+#[tokio::test]
+async fn cancelled_task_ends_its_call() {
+    let host = TestHost::new();
+    let mut client = host.client("alice");
+    let id = task(&host, &mut client, "pay").await["taskId"].take();
+    for _ in 0..2 {
+        assert_eq!(ask(&mut client, "tasks/cancel", &id).await["result"], json!({ "resultType": "complete" }));
+        assert_eq!(get(&mut client, &id).await["status"], "cancelled");
+    }
+    assert_eq!(host.open().await.len(), 0);
+}
+
+#[tokio::test]
+async fn tasks_are_for_their_caller_and_clients_that_know_them() {
+    let host = TestHost::new();
+    let (mut alice, mut eve) = (host.client("alice"), host.client("eve"));
+    let id = task(&host, &mut alice, "pay").await["taskId"].take();
+    for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
+        let params = |id: &Value| json!({ "taskId": id, "inputResponses": {} });
+        let foreign = eve.ask(method, knowing(params(&id))).await;
+        let made_up = eve.ask(method, knowing(params(&json!("turn_0")))).await;
+        assert_eq!(foreign["error"]["code"], -32602, "{method}");
+        assert_eq!(foreign["error"], made_up["error"], "{method}");
+        let unknowing = alice.ask(method, params(&id)).await;
+        assert_eq!(unknowing["error"]["code"], -32021, "{method}: {unknowing}");
+    }
+    assert_eq!(host.open().await.len(), 1);
+    let update = alice.ask("tasks/update", knowing(json!({ "taskId": id, "inputResponses": { "x": {} } }))).await;
+    assert_eq!(update["result"], json!({ "resultType": "complete" }));
+    assert_eq!(host.open().await.len(), 1, "it answers nothing");
+}

@@ -1,0 +1,246 @@
+//! A host with an endpoint, and clients that write and read lines.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dispatch::ports::{AllowedEffects, End, Filter, KnownTool, Run, Tools};
+use dispatch::{Answer, Dispatcher};
+use domain::call::Pinned;
+use domain::suspension::Decision;
+use domain::tool::{Hints, ToolOptions};
+use domain::{
+    Digest, Json, Outcome, PluginName, Principal, PrincipalId, Span, SuspensionId, Timestamp, Tool, ToolName,
+    principal::Role,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::Semaphore;
+use toolgate_mcp::{Endpoint, EndpointBounds, EndpointParts};
+use toolgate_tests::world::{World, settle};
+
+/// The maximum size of a message.
+pub(crate) const MAX_MESSAGE: usize = 64 << 10;
+
+/// One tool of each kind. A run returns its arguments.
+pub(crate) struct Shelf {
+    tools: Vec<Arc<KnownTool>>,
+    /// Runs of `slow` wait for a permit.
+    pub(crate) slow: Semaphore,
+}
+
+impl Shelf {
+    fn new() -> Self {
+        let tools = [
+            ("ask", "human"),
+            ("echo", "server"),
+            ("pay", "server!"),
+            ("slow", "server"),
+            // Never reached.
+            ("toolgate_wait", "server"),
+            ("web_search", "provider"),
+        ];
+        Self { tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(), slow: Semaphore::new(0) }
+    }
+}
+
+fn live(name: &str, words: &str) -> KnownTool {
+    let known = toolgate_tests::tools::live(name, words);
+    let options = ToolOptions {
+        title: Some(format!("The {name}")),
+        result: (name == "echo").then(|| Json::unchecked(r#"{"type":"object"}"#)),
+        hints: Hints { read_only: (name == "pay").then_some(false), open_world: Some(true), ..Hints::default() },
+        ..ToolOptions::default()
+    };
+    let allowed = if name == "echo" { AllowedEffects { outside: false, changes: false } } else { known.allowed };
+    let tool = Tool { description: format!("What {name} does."), options, ..known.tool };
+    KnownTool { tool, allowed, ..known }
+}
+
+#[async_trait]
+impl Tools for Shelf {
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
+        let found = self.tools.iter().find(|live| live.tool.name.as_str() == name);
+        found.cloned().ok_or_else(|| ToolName::new("echo").ok())
+    }
+
+    fn pinned(&self, _: &PluginName, _: Digest, name: &str) -> Option<Arc<KnownTool>> {
+        self.find(name).ok()
+    }
+
+    fn list(&self) -> Vec<Arc<KnownTool>> {
+        self.tools.clone()
+    }
+
+    async fn recall(&self, _: &Pinned) -> Result<(), Outcome> {
+        Ok(())
+    }
+
+    async fn run(&self, run: Run) -> End {
+        if &*run.tool == "slow" {
+            self.slow.acquire().await.unwrap().forget();
+        }
+        End::unrun(Outcome::Ok { value: run.arguments, trusted: true }.into())
+    }
+}
+
+/// A host with an endpoint.
+pub(crate) struct TestHost {
+    world: World,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) host: Dispatcher,
+    pub(crate) endpoint: Endpoint,
+}
+
+impl TestHost {
+    /// Must be called in a runtime.
+    pub(crate) fn new() -> Self {
+        Self::over(World::at(Timestamp::from_millis(1_767_225_600_000)))
+    }
+
+    fn over(world: World) -> Self {
+        let shelf = Arc::new(Shelf::new());
+        let host = Dispatcher::start(world.parts(shelf.clone()));
+        let endpoint = Endpoint::new(EndpointParts {
+            handle: host.handle(),
+            key: [7; 32],
+            ready: Arc::new(()),
+            console: Some("http://127.0.0.1:7420".to_owned()),
+            bounds: EndpointBounds { message: MAX_MESSAGE, ..EndpointBounds::default() },
+        });
+        Self { world, shelf, host, endpoint }
+    }
+
+    /// A second passes, and the next host starts on the same store.
+    pub(crate) fn restart(self) -> Self {
+        let Self { world, host, endpoint, shelf: _ } = self;
+        drop((endpoint, host));
+        world.clock.advance(Span::from_secs(1));
+        Self::over(world)
+    }
+
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.world.clock.advance(Span::from_secs(seconds));
+    }
+
+    /// Lets a request that waits for a call return.
+    pub(crate) async fn end_holds(&self) {
+        settle().await;
+        self.advance(26);
+    }
+
+    /// The suspensions that people may answer.
+    pub(crate) async fn open(&self) -> Vec<SuspensionId> {
+        let filter = Filter { open: Some(true), ..Filter::default() };
+        let page = self.host.handle().suspensions(&bob(), filter, None, 100).await.unwrap();
+        page.items.iter().map(|item| item.suspension.id).collect()
+    }
+
+    /// Decides about the only open suspension.
+    pub(crate) async fn decide(&self, decision: Decision) {
+        let open = self.open().await;
+        let [suspension] = open[..] else { panic!("{open:?}") };
+        let answer = Answer {
+            suspension,
+            decision,
+            data: None,
+            arguments: None,
+            comment: None,
+            expect_digest: None,
+            standing: None,
+        };
+        self.host.handle().resolve(&bob(), answer).await.unwrap();
+    }
+
+    /// A client whose lines are those of this caller.
+    pub(crate) fn client(&self, who: &str) -> Client {
+        let (near, far) = tokio::io::duplex(1 << 20);
+        let (read, write) = tokio::io::split(far);
+        let (endpoint, by) = (self.endpoint.clone(), caller(who));
+        tokio::spawn(async move { endpoint.serve(by, read, write).await });
+        let (read, write) = tokio::io::split(near);
+        Client { read: BufReader::new(read), write, last: 0 }
+    }
+}
+
+pub(crate) fn caller(name: &str) -> Principal {
+    Principal::new(PrincipalId::new(name).unwrap(), [Role::Caller])
+}
+
+fn bob() -> Principal {
+    Principal::new(PrincipalId::new("bob").unwrap(), [Role::Approver])
+}
+
+/// The `_meta` of a request of the newest revision.
+pub(crate) fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+    })
+}
+
+/// A client of the newest revision.
+pub(crate) struct Client {
+    read: BufReader<ReadHalf<DuplexStream>>,
+    write: WriteHalf<DuplexStream>,
+    last: u64,
+}
+
+impl Client {
+    pub(crate) async fn write(&mut self, line: &str) {
+        self.write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    /// Sends a request.
+    pub(crate) async fn send(&mut self, method: &str, mut params: Value) -> u64 {
+        self.last += 1;
+        let mut all = meta();
+        if let Some(own) = params.get("_meta").and_then(Value::as_object) {
+            all.as_object_mut().unwrap().extend(own.clone());
+        }
+        params["_meta"] = all;
+        let message = json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params });
+        self.write(&message.to_string()).await;
+        self.last
+    }
+
+    /// Sends a call.
+    pub(crate) async fn send_call(&mut self, tool: &str, arguments: Value) {
+        self.send("tools/call", json!({ "name": tool, "arguments": arguments })).await;
+    }
+
+    /// The next message.
+    pub(crate) async fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.read.read_line(&mut line).await.unwrap() > 0, "the endpoint has closed the connection");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Sends a request, and returns the answer.
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.send(method, params).await;
+        self.receive().await
+    }
+
+    /// Makes a call, and returns its result.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.send_call(tool, arguments).await;
+        self.result().await
+    }
+
+    /// The result in the next message.
+    pub(crate) async fn result(&mut self) -> Value {
+        let mut message = self.receive().await;
+        let result = message.get_mut("result").map(Value::take);
+        result.unwrap_or_else(|| panic!("no result: {message}"))
+    }
+}
+
+/// The host's facts about the call of a result.
+pub(crate) fn about(result: &Value) -> &Value {
+    &result["_meta"]["dev.toolgate/call"]
+}
+
+pub(crate) fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}

@@ -1,0 +1,48 @@
+//! `/mcp`: the messages of MCP clients. The port answers them; this file checks who sends them, and from where.
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, Request, State};
+use axum::http::{HeaderMap, Response, header};
+
+use super::App;
+use crate::auth::{Authenticated, Credential};
+use crate::body::{self, Limit};
+use crate::error::{Code, Error, Result};
+use crate::in_flight::RequestKind;
+use crate::serve::Closing;
+
+pub(super) const PATH: &str = "/mcp";
+
+/// Answers one message. Only a bearer token authenticates: a browser sends a cookie with requests that its user did not make.
+pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, request: Request) -> Result<Response<Body>> {
+    let (mut parts, body) = request.into_parts();
+    is_from_allowed_origin(&parts.headers, &app.ports.settings.origins)?;
+    let Some(clients) = app.ports.mcp_clients.clone() else {
+        return Err(Error::new(Code::NotFound, "this host does not answer MCP clients"));
+    };
+    let Authenticated { by, credential, in_flight: _in_flight } =
+        Authenticated::from_request_parts(&mut parts, &app).await?;
+    if !matches!(credential, Credential::Bearer(_)) {
+        return Err(Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`"));
+    }
+    // It may wait for a call.
+    let _long = app.begin_request(&by, RequestKind::Wait)?;
+    let unread = app.unread(&by, 0)?;
+    let limit = Limit::of_key("turn_bytes", app.ports.settings.turn_bytes);
+    let text = body::text(&app, Some(&by.id), &parts.headers, body, limit).await?;
+    let answered = tokio::select! {
+        answered = clients.answer(by, Request::from_parts(parts, text)) => answered,
+        () = closing.wait() => return Err(Error::busy("the host stops; send the request again", 1)),
+    };
+    Ok(answered.map(|text| Body::from(unread.body(text))))
+}
+
+/// Refuses a page of an origin that the operator has not named. Programs send no `Origin`.
+fn is_from_allowed_origin(headers: &HeaderMap, origins: &[String]) -> Result<()> {
+    let is_allowed = |origin: &[u8]| origins.iter().any(|allowed| allowed.as_bytes() == origin);
+    if headers.get_all(header::ORIGIN).iter().all(|origin| is_allowed(origin.as_bytes())) {
+        return Ok(());
+    }
+    let detail = "a page of this origin may not use this host; its operator can add the origin to `[server] origins`";
+    Err(Error::new(Code::NotAllowed, detail))
+}

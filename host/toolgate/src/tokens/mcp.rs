@@ -1,0 +1,49 @@
+//! The token of `toolgate mcp`. An MCP client must not have the admin token: its calls would be the operator's own, whom a
+//! host does not let approve them.
+
+use std::io::Write as _;
+
+use domain::{PrincipalId, Timestamp, principal::Role};
+use server::Authenticate as _;
+
+use super::{MAX_TOKENS, TokenError, TokenHolder, Tokens, new_token};
+use crate::files::{existing, private};
+
+/// The file in the data folder with the token.
+const FILE: &str = "mcp-token";
+
+impl Tokens {
+    /// The token of the MCP clients on this machine, with the role `caller` only. The first call makes it.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    pub fn of_mcp_clients(&self, now: Timestamp) -> Result<String, TokenError> {
+        let path = self.folder.join(FILE);
+        let io = |attempted| {
+            let path = path.clone();
+            move |reason| TokenError::Io { attempted, path, reason }
+        };
+        if let Some(token) = existing(std::fs::read_to_string(&path)).map_err(io("read"))? {
+            let token = token.trim();
+            self.read_again()?;
+            return self.principal(token).map(|_| token.to_owned()).ok_or(TokenError::Revoked(path));
+        }
+        let token = new_token()?;
+        let written = private(&path).and_then(|mut file| {
+            file.write_all(format!("{token}\n").as_bytes())?;
+            file.sync_all()
+        });
+        written.map_err(io("write"))?;
+        let taken: Vec<PrincipalId> = self.list()?.into_iter().map(|holder| holder.name).collect();
+        let names = (1..=MAX_TOKENS).map(|n| if n == 1 { "mcp".to_owned() } else { format!("mcp-{n}") });
+        let name = names.filter_map(|name| PrincipalId::new(&name).ok()).find(|name| !taken.contains(name));
+        let holder = TokenHolder {
+            name: name.ok_or(TokenError::TooMany)?,
+            roles: vec![Role::Caller],
+            groups: Vec::new(),
+            conversation: None,
+            created_at: now,
+        };
+        self.add(holder, &token).map(|()| token)
+    }
+}
