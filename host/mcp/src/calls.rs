@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest, Until};
+use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest};
 use domain::turn::TurnState;
-use domain::{CallId, ConversationId, Json, Principal, Span, Turn, TurnId, event::Rejection, ids::InvalidId};
+use domain::{CallId, ConversationId, Json, Principal, Turn, TurnId, event::Rejection, ids::InvalidId};
 use rmcp::model::{CallToolResult, ErrorData};
 
 use crate::key::{CallKey, RequestKey, conversation};
@@ -85,24 +85,9 @@ impl Calls {
         Ok(())
     }
 
-    /// The turn when its call has ended, or the time is over. If the client cancels the request, only the wait ends: a
-    /// connection that breaks looks the same, and the call may wait for a person.
-    pub(crate) async fn after(
-        &self,
-        turn: Turn,
-        time: Span,
-        cancelled: impl Future<Output = ()> + Send,
-    ) -> Result<Turn, NoResult> {
-        if turn.is_ended() {
-            return Ok(turn);
-        }
-        let (conversation, id) = (turn.conversation.clone(), turn.id);
-        // It may wait long, and a waiting turn uses no memory.
-        drop(turn);
-        tokio::select! {
-            turn = self.shared.parts.handle.wait(&self.by, &conversation, id, Until::Ended, time) => Ok(turn?),
-            () = cancelled => Err(ErrorData::internal_error("the request was cancelled", None).into()),
-        }
+    /// The principal, when its user answers through the client.
+    pub(crate) fn by_form(&self) -> Principal {
+        self.by.clone()
     }
 
     /// The result of a call that has ended. Its client has received it then.

@@ -13,8 +13,10 @@ use rmcp::{RoleServer, ServerHandler};
 
 use crate::calls::{Calls, NoResult};
 use crate::frame::Arguments;
+use crate::key::RequestKey;
 use crate::lanes::Lane;
-use crate::{results, tasks, tools, wait};
+use crate::questions::{CanAsk, Given};
+use crate::{questions, results, tasks, tools, wait};
 
 /// The revisions that are answered, oldest first.
 const REVISIONS: &[ProtocolVersion] =
@@ -76,18 +78,26 @@ impl ServerHandler for Connection {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Arguments::of(&context)?;
         let tool = std::mem::take(&mut request.name);
-        let lane = Lane::of(context.client_capabilities().as_ref());
+        let revision = context.protocol_version();
+        let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref());
         let chosen = chosen(&context.meta)?;
+        let (state, responses) = (request.request_state.take(), request.input_responses.take());
         let cancelled = context.ct.clone().cancelled_owned();
         // The call may wait long, and these have several times the size of the message.
         drop((request, context));
         let answered = async {
+            let key = RequestKey::new(&tool, &arguments);
             if tool == wait::NAME {
                 let turn = self.calls.made(&wait::call(&arguments)?).await?;
-                return Lane::Wait.answer(&self.calls, turn, cancelled).await;
+                return Lane::Wait.answer(&self.calls, (key, turn), Given::Nothing, cancelled).await;
             }
-            let turn = self.calls.make(&tool, arguments, chosen).await?;
-            lane.answer(&self.calls, turn, cancelled).await
+            let Some(state) = state else {
+                let turn = self.calls.make(&tool, arguments, chosen).await?;
+                return lane.answer(&self.calls, (key, turn), Given::Nothing, cancelled).await;
+            };
+            let turn = self.calls.made(&questions::call_of(&self.calls, key, &state)?).await?;
+            let given = questions::take(&self.calls, &turn, responses.unwrap_or_default()).await?;
+            lane.answer(&self.calls, (key, turn), given, cancelled).await
         };
         match answered.await {
             Err(NoResult::Refused(error)) => results::refused(&error).map(Into::into),
@@ -99,13 +109,15 @@ impl ServerHandler for Connection {
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        tasks::read(&self.calls, &request.task_id).await.map(GetTaskResult::new).map_err(fault)
+        let revision = context.protocol_version();
+        let can_ask = CanAsk::of(context.client_capabilities().as_ref(), revision.as_ref());
+        tasks::read(&self.calls, &request.task_id, can_ask).await.map(GetTaskResult::new).map_err(fault)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        tasks::update(&self.calls, &request.task_id).await.map_err(fault)
+        tasks::update(&self.calls, &request.task_id, request.input_responses).await.map_err(fault)
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {

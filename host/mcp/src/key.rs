@@ -40,6 +40,12 @@ impl RequestKey {
     }
 }
 
+impl fmt::Display for RequestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
 /// One of the calls that asked for the same. The first has the number 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallKey {
@@ -55,7 +61,7 @@ impl CallKey {
 
 impl fmt::Display for CallKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{:032x}-{}", self.request.0, self.number)
+        write!(f, "{PREFIX}{}-{}", self.request, self.number)
     }
 }
 

@@ -1,11 +1,14 @@
 //! The lanes: the forms in which a call appears that does not end soon. One suspension is behind all of them. The client
 //! declares with each request which it knows.
 
+use dispatch::Until;
 use domain::{Call, Span, Turn};
-use rmcp::model::{CallToolResponse, CallToolResult, ClientCapabilities};
+use rmcp::model::{CallToolResponse, CallToolResult, ClientCapabilities, ErrorData, InputRequests, ProtocolVersion};
 
 use crate::calls::{Calls, NoResult};
-use crate::{results, tasks, tools};
+use crate::key::RequestKey;
+use crate::questions::{CanAsk, Given};
+use crate::{questions, results, tasks, tools};
 
 /// How long a client that knows tasks waits before it gets one.
 const BEFORE_A_TASK: Span = Span::from_secs(1);
@@ -14,35 +17,81 @@ const BEFORE_A_TASK: Span = Span::from_secs(1);
 pub(crate) enum Lane {
     /// A task, for whose state the client asks.
     Task,
+    /// A result that asks the user of the client. If there is nothing that it can ask, as [`Lane::Wait`].
+    Ask(CanAsk),
     /// The request is held for a bounded time. Then its result says what the call waits for. For all clients.
     Wait,
 }
 
 impl Lane {
     /// The first lane that the client knows.
-    pub(crate) fn of(declared: Option<&ClientCapabilities>) -> Self {
-        if declared.is_some_and(ClientCapabilities::supports_tasks) { Self::Task } else { Self::Wait }
+    pub(crate) fn of(declared: Option<&ClientCapabilities>, revision: Option<&ProtocolVersion>) -> Self {
+        if declared.is_some_and(ClientCapabilities::supports_tasks) {
+            return Self::Task;
+        }
+        let can_ask = CanAsk::of(declared, revision);
+        if can_ask.anything() { Self::Ask(can_ask) } else { Self::Wait }
     }
 
-    /// The answer to a request with this call, when the call has ended or the lane does not wait longer.
+    /// The answer to a request with this call, when the call has ended, has a question for the client, or the lane does not
+    /// wait longer. If the client cancels the request, only the wait ends: a connection that breaks looks the same, and the
+    /// call may wait for a person.
     pub(crate) async fn answer(
         self,
         calls: &Calls,
-        turn: Turn,
+        (request, turn): (RequestKey, Turn),
+        given: Given,
         cancelled: impl Future<Output = ()> + Send,
     ) -> Result<CallToolResponse, NoResult> {
-        let time = match self {
-            Self::Task => BEFORE_A_TASK,
-            Self::Wait => calls.shared.parts.bounds.hold,
+        let handle = &calls.shared.parts.handle;
+        let time = match (self, &given) {
+            (_, Given::Declined(_)) => Span::ZERO,
+            (Self::Task, _) => BEFORE_A_TASK,
+            (Self::Ask(_) | Self::Wait, _) => calls.shared.parts.bounds.hold,
         };
-        let turn = calls.after(turn, time, cancelled).await?;
-        if turn.is_ended() {
-            return Ok(calls.result(&turn)?.into());
+        let until = if matches!(self, Self::Ask(_)) { Until::Quiet } else { Until::Ended };
+        let (id, deadline) = (turn.id, handle.now() + time);
+        let mut turn = Some(turn);
+        tokio::pin!(cancelled);
+        loop {
+            let wait = handle.begin_wait(id, until, deadline - handle.now());
+            let now = match turn.take().filter(Turn::is_ended) {
+                Some(ended) => ended,
+                None => calls.of_turn(id).await?,
+            };
+            if now.is_ended() {
+                return Ok(calls.result(&now)?.into());
+            }
+            if let Some(requests) = self.requests(calls, &now, &given) {
+                return Ok(questions::asking(calls, request, &now, requests)?.into());
+            }
+            if handle.now() >= deadline {
+                return Ok(match self {
+                    Self::Task => tasks::created(calls, &now).into(),
+                    Self::Ask(_) | Self::Wait => waiting(calls, &now).into(),
+                });
+            }
+            // It may wait long, and a waiting turn uses no memory.
+            drop(now);
+            tokio::select! {
+                () = wait.ends() => {}
+                () = &mut cancelled => {
+                    return Err(ErrorData::internal_error("the request was cancelled", None).into());
+                }
+            }
         }
-        Ok(match self {
-            Self::Task => tasks::created(calls, &turn).into(),
-            Self::Wait => waiting(calls, &turn).into(),
-        })
+    }
+
+    /// What the call of this turn asks the client. Nothing that it has just opened or declined.
+    fn requests(self, calls: &Calls, turn: &Turn, given: &Given) -> Option<InputRequests> {
+        let Self::Ask(can_ask) = self else { return None };
+        let (problem, left_out) = match given {
+            Given::Wrong(problem) => (Some(problem.as_str()), None),
+            Given::Opened(id) | Given::Declined(id) => (None, Some(id.to_string())),
+            Given::Nothing | Given::Answered => (None, None),
+        };
+        let requests = can_ask.requests(calls, turn, problem)?;
+        Some(requests).filter(|requests| left_out.is_none_or(|id| !requests.contains_key(&id)))
     }
 }
 
@@ -66,8 +115,12 @@ mod tests {
     #[test]
     fn lane_is_chosen_from_the_declared_capabilities() {
         let tasks = ClientCapabilities::builder().enable_tasks().build();
-        assert_eq!(Lane::of(Some(&tasks)), Lane::Task);
-        assert_eq!(Lane::of(Some(&ClientCapabilities::default())), Lane::Wait);
-        assert_eq!(Lane::of(None), Lane::Wait);
+        let asks = ClientCapabilities::builder().enable_elicitation().build();
+        let (new, old) = (Some(&ProtocolVersion::V_2026_07_28), Some(&ProtocolVersion::V_2025_11_25));
+        assert_eq!(Lane::of(Some(&tasks), new), Lane::Task);
+        assert_eq!(Lane::of(Some(&asks), new), Lane::Ask(CanAsk::of(Some(&asks), new)));
+        assert_eq!(Lane::of(Some(&asks), old), Lane::Wait, "it has no such results");
+        assert_eq!(Lane::of(Some(&ClientCapabilities::default()), new), Lane::Wait);
+        assert_eq!(Lane::of(None, None), Lane::Wait);
     }
 }

@@ -3,10 +3,10 @@
 //! The path of one `tools/call`: `frame` checks the text of the message and keeps the arguments verbatim; rmcp implements the
 //! protocol and calls `connection`; `calls` submits a turn of one call, or joins the open call of the same request (`key`,
 //! `deliveries`); `lanes` waits, and chooses the form in which a call that waits appears: a task (`tasks`), or a result that says
-//! what the call waits for. Then the tool `toolgate_wait` (`wait`) gets the outcome later. Messages arrive as lines
+//! what the call waits for. If the client can ask its user, the result is a form or a page (`questions`). Otherwise the tool `toolgate_wait` (`wait`) gets the outcome later. Messages arrive as lines
 //! ([`Endpoint::serve`], `lines`) or as HTTP requests ([`Endpoint::answer`]).
 //!
-//! Nothing here approves a call or answers a question.
+//! Nothing here approves a call. The user of a client can answer a question of the client's own call.
 
 mod calls;
 mod connection;
@@ -17,6 +17,7 @@ mod key;
 mod lanes;
 mod lines;
 mod parts;
+mod questions;
 mod results;
 mod tasks;
 mod tools;

@@ -17,6 +17,8 @@ pub struct EndpointParts {
     pub ready: Arc<dyn Ready>,
     /// The address of the console where people answer, without a path.
     pub console: Option<String>,
+    /// Whether the user of a client can answer the questions of its own calls there.
+    pub questions: bool,
     pub bounds: EndpointBounds,
 }
 

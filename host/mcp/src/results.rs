@@ -133,11 +133,10 @@ fn meta(about: JsonObject) -> MetaObject {
     meta
 }
 
-/// Says what the call waits for, and where people answer.
-pub(crate) fn state(call: &Call, console: Option<&str>) -> String {
-    let open = call.open();
+/// Says what the call waits for.
+pub(crate) fn waits_for(call: &Call) -> String {
     let begun = if call.has_started() { "has started and has not ended" } else { "has not run" };
-    let waits = match open.map(Suspension::kind) {
+    let waits = match call.open().map(Suspension::kind) {
         None => "It still runs.",
         Some(SuspensionKind::Approval) => "It waits until a person approves or denies it.",
         Some(SuspensionKind::Elicitation) => "It waits for a person's answer.",
@@ -146,8 +145,13 @@ pub(crate) fn state(call: &Call, console: Option<&str>) -> String {
         Some(SuspensionKind::Children) => "It waits for its calls of other tools.",
         Some(SuspensionKind::Timer | SuspensionKind::RateLimit) => "It waits for a time and then continues.",
     };
-    let mut state = format!("This call of {} {begun}. {waits}", call.tool);
-    if let Some(open) = open.filter(|open| open.kind().is_asked()) {
+    format!("This call of {} {begun}. {waits}", call.tool)
+}
+
+/// Says what the call waits for, and where people answer.
+pub(crate) fn state(call: &Call, console: Option<&str>) -> String {
+    let mut state = waits_for(call);
+    if let Some(open) = call.open().filter(|open| open.kind().is_asked()) {
         match page(open, console) {
             Some(page) => state += &format!(" The user can answer at {page}"),
             None => state += &format!(" The user can answer it: it is {}", open.id),
@@ -157,6 +161,7 @@ pub(crate) fn state(call: &Call, console: Option<&str>) -> String {
     state
 }
 
-fn page(open: &Suspension, console: Option<&str>) -> Option<String> {
+/// The page of the console for what a call waits for.
+pub(crate) fn page(open: &Suspension, console: Option<&str>) -> Option<String> {
     console.map(|console| format!("{console}/suspensions/{}", open.id))
 }

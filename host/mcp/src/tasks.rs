@@ -4,12 +4,15 @@
 use dispatch::Error;
 use domain::turn::TurnState;
 use domain::{Outcome, Timestamp, Turn, TurnId, rfc3339};
-use rmcp::model::{CreateTaskResult, DetailedTask, ErrorData, JsonObject, Task, TaskPayload, TaskStatus};
+use rmcp::model::{
+    CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
+};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::calls::{Calls, NoResult};
-use crate::results;
+use crate::questions::{CanAsk, Given};
+use crate::{questions, results};
 
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 2_000;
@@ -19,11 +22,14 @@ pub(crate) fn created(calls: &Calls, turn: &Turn) -> CreateTaskResult {
     CreateTaskResult::new(task(calls, turn))
 }
 
-/// The state of a task.
-pub(crate) async fn read(calls: &Calls, id: &str) -> Result<DetailedTask, NoResult> {
+/// The state of a task, with what it asks if the client can ask that.
+pub(crate) async fn read(calls: &Calls, id: &str, can_ask: CanAsk) -> Result<DetailedTask, NoResult> {
     let turn = find(calls, id).await?;
     let payload = match turn.state {
-        TurnState::Open => TaskPayload::Working,
+        TurnState::Open => match can_ask.requests(calls, &turn, None) {
+            Some(input_requests) => TaskPayload::InputRequired { input_requests },
+            None => TaskPayload::Working,
+        },
         TurnState::Ended(..) if is_cancelled(&turn) => TaskPayload::Cancelled,
         // Only an error of the protocol is a failure. A call that failed has a result.
         TurnState::Ended(..) => match calls.result(&turn) {
@@ -34,9 +40,16 @@ pub(crate) async fn read(calls: &Calls, id: &str) -> Result<DetailedTask, NoResu
     Ok(DetailedTask::new(task(calls, &turn), payload))
 }
 
-/// Takes the client's answers to what a task asks it. A task asks nothing, and answers to nothing are ignored.
-pub(crate) async fn update(calls: &Calls, id: &str) -> Result<(), NoResult> {
-    find(calls, id).await.map(drop)
+/// Takes the client's answers to what a task asks.
+///
+/// # Errors
+/// If an answer does not fit its question. The task asks it again.
+pub(crate) async fn update(calls: &Calls, id: &str, responses: InputResponses) -> Result<(), NoResult> {
+    let turn = find(calls, id).await?;
+    match questions::take(calls, &turn, responses).await? {
+        Given::Wrong(problem) => Err(ErrorData::invalid_params(problem, None).into()),
+        Given::Nothing | Given::Answered | Given::Opened(_) | Given::Declined(_) => Ok(()),
+    }
 }
 
 /// Cancels the call of a task. A task that has ended does not change.

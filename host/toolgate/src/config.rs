@@ -85,6 +85,9 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Whether a caller can approve its own calls. Default: false.
     pub approve_own_calls: bool,
+    /// Whether the user of an MCP client can answer there what the client's own calls ask. It is never asked for approvals.
+    /// Default: true.
+    pub questions_in_clients: Option<bool>,
     /// The tools whose calls a timeout may approve. Each must also declare `on_expiry: "approve"`.
     #[serde(deserialize_with = "tool_names")]
     #[schemars(with = "Vec<String>")]

@@ -52,6 +52,8 @@ impl Opened {
         memory: bool,
     ) -> Result<Option<Self>, Report> {
         let data = config.data_folder();
+        #[cfg(feature = "mcp")]
+        let questions = config.questions_in_clients.unwrap_or(true);
         let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
         let listen = listener.local_addr().context("cannot find out where the host listens")?;
         let builder = Host::builder().config(config).compiler(super::compiler()?);
@@ -67,7 +69,7 @@ impl Opened {
         let url = format!("{scheme}://{}", near(listen));
         let address = Published::new(&data, &url).context("cannot write the host's address")?;
         #[cfg(feature = "mcp")]
-        let endpoint = clients::endpoint(&host, &url, limits.settings().turn_bytes)?;
+        let endpoint = clients::endpoint(&host, &url, limits.settings().turn_bytes, questions)?;
         let ports = toolgate::http_api::open(&host, tokens.clone(), listen, hosts, &limits).await;
         let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
         #[cfg(feature = "mcp")]

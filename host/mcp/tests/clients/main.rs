@@ -6,6 +6,7 @@ mod calls;
 mod http;
 mod joins;
 mod messages;
+mod questions;
 mod tasks;
 mod tools;
 mod world;

@@ -32,6 +32,7 @@ impl Shelf {
     fn new() -> Self {
         let tools = [
             ("ask", "human"),
+            ("choose", "human"),
             ("echo", "server"),
             ("pay", "server!"),
             ("slow", "server"),
@@ -48,6 +49,13 @@ fn live(name: &str, words: &str) -> KnownTool {
     let options = ToolOptions {
         title: Some(format!("The {name}")),
         result: (name == "echo").then(|| Json::unchecked(r#"{"type":"object"}"#)),
+        prompt: (name == "choose").then(|| "Which one?".to_owned()),
+        responses: (name == "choose").then(|| ["keep".to_owned(), "drop".to_owned()].into()),
+        response: (name == "choose").then(|| {
+            Json::unchecked(
+                r#"{"type":"object","properties":{"note":{"type":"string","maxLength":4}},"required":["note"]}"#,
+            )
+        }),
         hints: Hints { read_only: (name == "pay").then_some(false), open_world: Some(true), ..Hints::default() },
         ..ToolOptions::default()
     };
@@ -94,10 +102,15 @@ pub(crate) struct TestHost {
 impl TestHost {
     /// Must be called in a runtime.
     pub(crate) fn new() -> Self {
-        Self::over(World::at(Timestamp::from_millis(1_767_225_600_000)))
+        Self::over(World::at(Timestamp::from_millis(1_767_225_600_000)), true)
     }
 
-    fn over(world: World) -> Self {
+    /// A host whose operator lets nobody answer questions in clients.
+    pub(crate) fn without_questions(self) -> Self {
+        Self::over(self.world, false)
+    }
+
+    fn over(world: World, questions: bool) -> Self {
         let shelf = Arc::new(Shelf::new());
         let host = Dispatcher::start(world.parts(shelf.clone()));
         let endpoint = Endpoint::new(EndpointParts {
@@ -105,6 +118,7 @@ impl TestHost {
             key: [7; 32],
             ready: Arc::new(()),
             console: Some("http://127.0.0.1:7420".to_owned()),
+            questions,
             bounds: EndpointBounds { message: MAX_MESSAGE, ..EndpointBounds::default() },
         });
         Self { world, shelf, host, endpoint }
@@ -115,7 +129,7 @@ impl TestHost {
         let Self { world, host, endpoint, shelf: _ } = self;
         drop((endpoint, host));
         world.clock.advance(Span::from_secs(1));
-        Self::over(world)
+        Self::over(world, true)
     }
 
     pub(crate) fn advance(&self, seconds: u64) {
