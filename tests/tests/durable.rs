@@ -16,7 +16,7 @@ use domain::{
     approvers::{Escalate, Need, Who},
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
-    principal::Role,
+    principal::{Channels, Role},
     step::{self, RunEnd, StepEnd, StepKind, StepRequest, StepWait},
     tool::Editable,
 };
@@ -361,7 +361,7 @@ async fn approval_of_a_step_escalates_as_the_rule_says() {
     let needs = |_| {
         let who = |who: &str| -> Arc<[Who]> { Arc::new([who.parse().unwrap()]) };
         let escalate = Some(Escalate { after: Span::from_secs(60), to: who("role:admin") });
-        let needs = Arc::new([Need { who: who("principal:ben"), quorum: 1, escalate }]);
+        let needs = Arc::new([Need { who: who("principal:ben"), quorum: 1, escalate, via: Channels::ANY }]);
         Verdict { rule: Rule::Allow, needs, ..Verdict::default() }
     };
     let (host, _) = deciding(|steps| comes_to_each_kind(steps + 1), needs);

@@ -24,7 +24,7 @@ use domain::{
     ConversationId, Json, LinkId, Outcome, Principal, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId,
     approvers::Need,
     gate::{Rule, Verdict},
-    principal::{Named, Role},
+    principal::{Channels, Named, Role},
     standing::{Pin, StandingTerms},
     suspension::{SuspensionKind, SuspensionState},
     turn::TurnSettings,
@@ -117,7 +117,11 @@ fn verdict(rule: Rule) -> Verdict {
 /// The number of these people who must approve.
 fn needs(who: &[&str], quorum: u32) -> Verdict {
     let who = who.iter().map(|name| format!("principal:{name}").parse().unwrap()).collect();
-    Verdict { by: Some("a-rule".into()), needs: [Need { who, quorum, escalate: None }].into(), ..verdict(Rule::Ask) }
+    Verdict {
+        by: Some("a-rule".into()),
+        needs: [Need { who, quorum, escalate: None, via: Channels::ANY }].into(),
+        ..verdict(Rule::Ask)
+    }
 }
 
 fn approve(suspension: SuspensionId) -> Answer {

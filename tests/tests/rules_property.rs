@@ -19,7 +19,7 @@ use domain::{
     approvers::{Escalate, Need},
     event::{CallEvent, Rejection},
     gate::{Rule, Verdict},
-    principal::{Named, Role},
+    principal::{Channels, Named, Role},
     standing::{Pin, StandingTerms},
     tool::{OnExpiry, Recovery},
     turn::TurnSettings,
@@ -76,6 +76,7 @@ impl Drawn {
                 who: parsed(WHO[random.below(WHO.len())]),
                 quorum,
                 escalate: wider.filter(|wider| !wider.to.is_empty()),
+                via: Channels::ANY,
             }
         };
         let needs = if rule == Rule::Deny { 0 } else { random.below(2) };

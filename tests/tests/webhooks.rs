@@ -19,7 +19,7 @@ use domain::{
     PrincipalId, Span, SuspensionId, Turn, TurnId,
     approvers::{Escalate, Need},
     gate::{Rule, Verdict},
-    principal::Role,
+    principal::{Channels, Role},
     suspension::SuspensionKind,
     tool::Risk,
 };
@@ -79,6 +79,7 @@ impl Policy for Wider {
             who: [who.parse().unwrap()].into(),
             quorum: 1,
             escalate: Some(Escalate { after: Span::from_secs(minutes * 60), to: [to.parse().unwrap()].into() }),
+            via: Channels::ANY,
         };
         Verdict {
             rule: Rule::Ask,

@@ -23,6 +23,9 @@ pub struct Need {
     pub escalates_to: Vec<String>,
     /// Whether the need has escalated.
     pub escalated: bool,
+    /// The channels through which the approvals must come. Empty means any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<Via>,
 }
 
 /// The names of principals, if there are several.
@@ -55,6 +58,7 @@ impl Need {
             escalates_at: wider.map(|wider| rfc3339(suspension.created_at + wider.after)),
             escalates_to: wider.map(|wider| names(&wider.to)).unwrap_or_default(),
             escalated: suspension.has_escalated(need),
+            via: need.via.iter().map(Via).collect(),
         }
     }
 }
@@ -78,7 +82,7 @@ pub struct Vote {
     pub display: Option<String>,
     /// The comment of the principal.
     pub comment: Option<String>,
-    /// `link` if the principal voted through a one-time link.
+    /// The channel through which the principal voted. Absent if an older host recorded the vote.
     pub via: Option<Via>,
     /// When the principal voted.
     pub at: String,
@@ -101,7 +105,7 @@ impl From<&domain::approvers::Vote> for Vote {
             arguments: vote.arguments.as_ref().map(Verbatim::from),
             display: None,
             comment: vote.comment.clone(),
-            via: vote.link.as_ref().map(Via::from),
+            via: vote.via().map(Via),
             at: rfc3339(vote.at),
         }
     }
@@ -117,7 +121,7 @@ pub struct Delegation {
     pub to: String,
     /// The comment of the principal.
     pub comment: Option<String>,
-    /// `link` if the principal delegated through a one-time link.
+    /// The channel through which the principal delegated. Absent if an older host recorded it.
     pub via: Option<Via>,
     /// When the authority was delegated.
     pub at: String,
@@ -129,7 +133,7 @@ impl From<&domain::approvers::Delegation> for Delegation {
             from: delegation.from.to_string(),
             to: delegation.to.to_string(),
             comment: delegation.comment.clone(),
-            via: delegation.link.as_ref().map(Via::from),
+            via: delegation.via().map(Via),
             at: rfc3339(delegation.at),
         }
     }

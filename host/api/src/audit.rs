@@ -100,7 +100,7 @@ pub struct AuditEntry {
     pub standing: Option<String>,
     /// The principal who received a delegation or a link, or whose authority ended.
     pub to: Option<String>,
-    /// `link` if the principal acted through a one-time link.
+    /// The channel that the principal used for an answer, a vote or a delegation. Absent if an older host recorded it.
     pub via: Option<Via>,
     /// The id of the link that was made or used. It is not the secret of the link.
     pub link: Option<String>,
@@ -156,7 +156,7 @@ impl From<&(Head, dispatch::AuditEntry)> for AuditEntry {
             rule: entry.rule.clone(),
             standing: text(&entry.standing),
             to: text(&entry.to),
-            via: entry.link.as_ref().filter(|_| !entry.action.is_of_link()).map(Via::from),
+            via: entry.via.map(Via),
             link: text(&entry.link),
             webhook: entry.webhook.clone(),
             until: entry.until.map(rfc3339),

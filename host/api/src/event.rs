@@ -352,7 +352,7 @@ fn of_call(event: &CallEvent, call: &domain::Call, turn: &domain::Turn) -> Optio
                 edited: resolution.arguments.is_some().then_some(true),
                 comment: resolution.comment.clone(),
                 standing: resolution.standing.as_ref().map(|standing| standing.id.to_string()),
-                via: resolution.link.as_ref().map(Via::from),
+                via: resolution.via().map(Via),
             };
             (*at, detail)
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use dispatch::ports::SuspensionRow;
-use domain::{LinkId, PrincipalId, Timestamp};
+use domain::{PrincipalId, Timestamp, principal::Channel};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -71,7 +71,7 @@ pub struct PendingClosed {
     /// The principals whose approvals count, in their order; the last one closed it. Present if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
-    /// `link` if the principal answered through a one-time link.
+    /// The channel through which the answer came. Absent if nobody answered, or if an older host recorded it.
     pub via: Option<Via>,
     /// When it was closed.
     pub at: String,
@@ -80,15 +80,15 @@ pub struct PendingClosed {
 }
 
 impl PendingClosed {
-    /// How a suspension ended. `by` and the link are who answered; `edited` tells whether an approver changed the arguments.
-    pub fn new(row: &SuspensionRow, (by, link): (&PrincipalId, Option<LinkId>), at: Timestamp, edited: bool) -> Self {
+    /// How a suspension ended. `by` and the channel are who answered and how; `edited` tells whether an approver changed the arguments.
+    pub fn new(row: &SuspensionRow, (by, via): (&PrincipalId, Option<Channel>), at: Timestamp, edited: bool) -> Self {
         Self {
             suspension: row.id.to_string(),
             conversation: row.conversation.to_string(),
             state: SuspensionState(row.state.clone()),
             by: by.to_string(),
             approvers: Vec::new(),
-            via: link.as_ref().map(Via::from),
+            via: via.map(Via),
             at: rfc3339(at),
             edited,
         }

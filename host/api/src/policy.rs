@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Approval, Risk, Rule, Verbatim};
+use crate::{Approval, Risk, Rule, Verbatim, Via};
 
 /// A call to explain.
 #[serde_with::skip_serializing_none]
@@ -82,6 +82,9 @@ pub struct RequiredApproval {
     pub quorum: u32,
     /// The people who may also answer after some time.
     pub escalate: Option<Escalation>,
+    /// The channels through which the approvals must come. Empty means any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<Via>,
 }
 
 /// The people who may also answer after some time.
@@ -101,6 +104,7 @@ impl From<&domain::approvers::Need> for RequiredApproval {
             who: words(&need.who),
             quorum: need.quorum,
             escalate: escalate.map(|later| Escalation { after_ms: later.after.millis(), to: words(&later.to) }),
+            via: need.via.iter().map(Via).collect(),
         }
     }
 }

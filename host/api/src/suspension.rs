@@ -206,7 +206,7 @@ pub struct Closed {
     pub arguments_digest: Option<String>,
     /// The comment of the principal.
     pub comment: Option<String>,
-    /// `link` if the principal answered through a one-time link.
+    /// The channel through which the answer came. Absent if nobody answered, or if an older host recorded it.
     pub via: Option<Via>,
 }
 
@@ -464,7 +464,7 @@ impl Closed {
             arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
             arguments_digest: approved.map(|approved| domain::Digest::of(approved.as_str()).to_string()),
             comment: answer.and_then(|answer| answer.comment.clone()),
-            via: answer.and_then(|answer| answer.link.as_ref()).map(Via::from),
+            via: answer.and_then(domain::suspension::Resolution::via).map(Via),
         }
     }
 }

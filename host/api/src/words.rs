@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use dispatch::ports::Occasion;
-use domain::{LinkId, event::TurnEnd, outcome::OutcomeKind};
+use domain::{event::TurnEnd, outcome::OutcomeKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -250,12 +250,9 @@ enum_by_name! {
     Level is domain::call::Level
 }
 
-enum_copy! {
-    /// How the principal gained access, if not with its token or session.
-    Via "snake_case" from LinkId {
-        /// A one-time link.
-        Link = _,
-    }
+enum_by_name! {
+    /// The channel that the principal used: a session of the console, a token, a one-time link, or a form of an MCP client.
+    Via is domain::principal::Channel
 }
 
 enum_by_name! {

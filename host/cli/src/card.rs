@@ -8,7 +8,7 @@ pub(crate) use steps::step;
 
 use api::{
     Call, Closed, Editable, EditableWord, LogLine, Need, Nested, Parent, Receipt, RequestInDoubt, RunLog, Suspension,
-    Turn, TurnState, You,
+    Turn, TurnState, Via, You,
 };
 use domain::{call::Level, outcome::Status, principal::Role, suspension::SuspensionKind};
 use serde::Serialize;
@@ -49,6 +49,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     let takes_several = item.needs.len() > 1 || item.needs.iter().any(|need| need.quorum > 1);
     if item.kind.0 == SuspensionKind::Approval && takes_several {
         row(&mut card, "has", &approvals(&item.needs));
+    }
+    if is_open {
+        channels(&mut card, &item.needs);
     }
     if let Some(defaults) = &item.defaults {
         let about = if arguments::is_edited(item) { "for the arguments as submitted: " } else { "" };
@@ -121,6 +124,23 @@ fn names(several: &[String], one: &str) -> String {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         _ => one.to_owned(),
     }
+}
+
+/// Adds the channels that the needs demand. With several needs, each line names its people.
+fn channels(card: &mut String, needs: &[Need]) {
+    for Need { who, via, .. } in needs.iter().filter(|need| !need.via.is_empty()) {
+        let people = match (needs.len(), who.as_slice()) {
+            (1, _) => String::new(),
+            (_, []) => " (any approver)".to_owned(),
+            (_, who) => format!(" ({})", who.join(" or ")),
+        };
+        card.push_str(&format!("  must be answered through: {}{}\n", names_of(via), escape::line(&people)));
+    }
+}
+
+/// The names of channels.
+pub(crate) fn names_of(channels: &[Via]) -> String {
+    channels.iter().map(|channel| channel.0.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// How many of the needed approvals there are.

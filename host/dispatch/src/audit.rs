@@ -9,9 +9,10 @@ use domain::{
     call::Running,
     event::{CallEvent, HostStarted, PluginChange, PluginEvent, TurnEnd},
     outcome::{FailureCode, OutcomeKind},
+    principal::Channel,
     retention::{Removal, RemovalRule},
     standing::StandingRevoked,
-    suspension::{Closed, Decision},
+    suspension::{Closed, Decision, Resolution},
 };
 
 pub use self::action::{Action, UnknownAction};
@@ -62,6 +63,8 @@ pub struct AuditEntry {
     pub to: Option<PrincipalId>,
     /// The link that was made or used, or the link that the principal used.
     pub link: Option<LinkId>,
+    /// The channel that the principal used, if that is known.
+    pub via: Option<Channel>,
     /// The webhook that receives the link.
     pub webhook: Option<String>,
     /// The end of its validity.
@@ -173,6 +176,7 @@ impl AuditEntry {
             standing: None,
             to: None,
             link: None,
+            via: None,
             webhook: None,
             until: None,
             version: None,
@@ -262,6 +266,7 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
             edited: vote.arguments.clone(),
             comment: vote.comment.clone(),
             link: vote.link,
+            via: vote.via(),
             ..AuditEntry::about(turn, call, vote.at, vote.by.clone(), Action::Vote)
         },
         CallEvent::Delegated { suspension, delegation } => AuditEntry {
@@ -269,6 +274,7 @@ fn of_call(event: &CallEvent, call: &Call, turn: &Turn) -> Option<AuditEntry> {
             to: Some(delegation.to.clone()),
             comment: delegation.comment.clone(),
             link: delegation.link,
+            via: delegation.via(),
             ..AuditEntry::about(turn, call, delegation.at, delegation.from.clone(), Action::Delegate)
         },
         CallEvent::AuthorityRevoked { suspension, principal, at } => AuditEntry {
@@ -337,6 +343,7 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
         comment: resolution.and_then(|resolution| resolution.comment.clone()),
         standing: resolution.and_then(|resolution| Some(resolution.standing.as_ref()?.id)),
         link: resolution.and_then(|resolution| resolution.link),
+        via: resolution.and_then(Resolution::via),
         ..AuditEntry::about(turn, call, at, by, action)
     })
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use domain::{LinkId, Principal, PrincipalId, SuspensionId, Timestamp, Turn};
+use domain::{Principal, PrincipalId, SuspensionId, Timestamp, Turn, principal::Channel, suspension::Resolution};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -33,7 +33,7 @@ pub(crate) struct Move {
 enum How {
     Opened,
     Changed,
-    Closed { by: PrincipalId, link: Option<LinkId>, at: Timestamp, edited: bool, approvers: Vec<PrincipalId> },
+    Closed { by: PrincipalId, via: Option<Channel>, at: Timestamp, edited: bool, approvers: Vec<PrincipalId> },
 }
 
 /// An item for a follower.
@@ -45,8 +45,8 @@ pub enum Waiting {
         /// Its row, with the state that it ended in.
         row: Box<SuspensionRow>,
         by: PrincipalId,
-        /// The one-time link that they used, if any.
-        link: Option<LinkId>,
+        /// The channel that they used, if that is known.
+        via: Option<Channel>,
         at: Timestamp,
         /// Whether an approver edited the arguments.
         edited: bool,
@@ -85,10 +85,10 @@ fn moves(before: Option<&Turn>, after: &Turn) -> Vec<(SuspensionRow, How)> {
                 // A step that the policy denied at once was never open.
                 (Some((_, None)), Some(closed)) => {
                     let answer = closed.resolution();
-                    let link = answer.and_then(|answer| answer.link);
+                    let via = answer.and_then(Resolution::via);
                     let edited = answer.is_some_and(|answer| answer.arguments.is_some());
                     let approvers = call.approvers_of(suspension, closed).into_iter().cloned().collect();
-                    How::Closed { by: closed.by.clone(), link, at: closed.at, edited, approvers }
+                    How::Closed { by: closed.by.clone(), via, at: closed.at, edited, approvers }
                 }
                 (None, None) => How::Opened,
                 (Some(was), None) if was != now => How::Changed,
@@ -157,9 +157,9 @@ impl InboxFollower {
 
     async fn item(&self, moved: &Move) -> Result<Option<Waiting>, Error> {
         let row = &moved.row;
-        if let How::Closed { by, link, at, edited, approvers } = &moved.how {
+        if let How::Closed { by, via, at, edited, approvers } = &moved.how {
             let (row, by, approvers) = (Box::new(row.clone()), by.clone(), approvers.clone());
-            return Ok(Some(Waiting::Closed { row, by, link: *link, at: *at, edited: *edited, approvers }));
+            return Ok(Some(Waiting::Closed { row, by, via: *via, at: *at, edited: *edited, approvers }));
         }
         let item = match self.pending.suspension(&self.by, row.id).await {
             // The list says that it is missing.

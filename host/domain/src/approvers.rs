@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::{
     Digest, Json, LinkId, Principal, PrincipalId, Span, Timestamp,
     ids::{Group, InvalidId},
-    principal::Role,
+    principal::{Channel, Channels, Role},
 };
 
 /// One or several principals. As text: `principal:alice`, `group:finance` or `role:admin`.
@@ -63,6 +63,8 @@ pub struct Need {
     /// How many different people, at least 1.
     pub quorum: u32,
     pub escalate: Option<Escalate>,
+    /// The channels through which the approvals must come.
+    pub via: Channels,
 }
 
 /// People whose approval also counts after some time.
@@ -74,18 +76,25 @@ pub struct Escalate {
 }
 
 impl Need {
-    /// Whether the principal's approval counts. The role that every approver needs is checked elsewhere.
+    /// Whether the principal's approval counts when it comes through the principal's channel. The role that every approver
+    /// needs is checked elsewhere.
     #[must_use]
     pub fn fits(&self, principal: &Principal, escalated: bool) -> bool {
+        self.via.counts(principal.channel) && self.names(principal, escalated)
+    }
+
+    /// Whether the principal's approval counts when it comes through a channel that counts.
+    #[must_use]
+    pub fn names(&self, principal: &Principal, escalated: bool) -> bool {
         let wider = self.escalate.as_ref().filter(|_| escalated).map_or(&[][..], |escalate| &escalate.to);
         self.who.is_empty() || self.who.iter().chain(wider).any(|who| who.fits(principal))
     }
 
-    /// Whether approvals that meet `other` also meet this one: it names the same people or nobody, and needs no more of
-    /// them.
+    /// Whether approvals that meet `other` also meet this one: it names the same people or nobody, needs no more of them,
+    /// and counts the channels of `other`.
     pub(crate) fn is_met_by(&self, other: &Self) -> bool {
         let same_people = self.who == other.who && self.escalate == other.escalate;
-        (self.who.is_empty() || same_people) && self.quorum <= other.quorum
+        (self.who.is_empty() || same_people) && self.quorum <= other.quorum && other.via.is_within(self.via)
     }
 }
 
@@ -103,10 +112,18 @@ pub struct Vote {
     pub comment: Option<String>,
     /// The one-time link that the principal used, if any.
     pub link: Option<LinkId>,
+    /// The channel through which it came. `None`: an older host recorded it.
+    pub channel: Option<Channel>,
     pub at: Timestamp,
 }
 
 impl Vote {
+    /// The channel through which it came, if that is known. Older hosts recorded links only.
+    #[must_use]
+    pub fn via(&self) -> Option<Channel> {
+        self.channel.or(self.link.map(|_| Channel::Link))
+    }
+
     /// Whether it counts for all of these.
     pub(crate) fn covers(&self, needs: &[u16]) -> bool {
         needs.iter().all(|need| self.needs.contains(need))
@@ -125,7 +142,17 @@ pub struct Delegation {
     pub comment: Option<String>,
     /// The one-time link that `from` used, if any.
     pub link: Option<LinkId>,
+    /// The channel that `from` used. `None`: an older host recorded it.
+    pub channel: Option<Channel>,
     pub at: Timestamp,
+}
+
+impl Delegation {
+    /// The channel that `from` used, as [`Vote::via`].
+    #[must_use]
+    pub fn via(&self) -> Option<Channel> {
+        self.channel.or(self.link.map(|_| Channel::Link))
+    }
 }
 
 #[cfg(test)]
@@ -152,7 +179,8 @@ mod tests {
     fn a_need_counts_named_and_later_escalated_people() {
         let who = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Arc<[Who]>>();
         let escalate = Escalate { after: Span::from_secs(1), to: who(&["role:admin"]) };
-        let need = Need { who: who(&["principal:a", "group:g"]), quorum: 1, escalate: Some(escalate) };
+        let need =
+            Need { who: who(&["principal:a", "group:g"]), quorum: 1, escalate: Some(escalate), via: Channels::ANY };
         let everybody = [
             (principal("a", &[], &[]), false, true),
             (principal("b", &["g"], &[]), false, true),
@@ -163,9 +191,52 @@ mod tests {
         for (principal, escalated, fits) in everybody {
             assert_eq!(need.fits(&principal, escalated), fits, "{principal:?} {escalated}");
         }
-        let anybody = Need { who: Arc::new([]), quorum: 2, escalate: None };
+        let anybody = Need { who: Arc::new([]), quorum: 2, escalate: None, via: Channels::ANY };
         assert!(anybody.fits(&principal("x", &[], &[]), false));
         assert!(anybody.is_met_by(&Need { quorum: 3, ..anybody.clone() }));
         assert!(!anybody.is_met_by(&Need { quorum: 1, ..anybody.clone() }) && !need.is_met_by(&anybody));
+    }
+
+    #[test]
+    fn a_need_counts_only_its_channels() {
+        use Channel::{Api, Console, Link};
+        let need = |via: &[Channel]| Need {
+            who: Arc::new(["principal:a".parse().unwrap()]),
+            quorum: 1,
+            escalate: Some(Escalate { after: Span::from_secs(1), to: Arc::new(["principal:b".parse().unwrap()]) }),
+            via: via.iter().copied().collect(),
+        };
+        for via in [&[][..], &[Api], &[Console], &[Console, Link], &Channel::ALL] {
+            for channel in Channel::ALL {
+                let counts = via.is_empty() || via.contains(&channel);
+                let by = |name| Principal { channel, ..principal(name, &[], &[]) };
+                assert_eq!(need(via).fits(&by("a"), false), counts, "{via:?} {channel:?}");
+                assert_eq!(need(via).fits(&by("b"), true), counts, "escalated: {via:?} {channel:?}");
+                assert!(need(via).names(&by("a"), false) && !need(via).fits(&by("c"), true));
+            }
+        }
+    }
+
+    #[test]
+    fn a_need_is_met_only_by_as_narrow_channels() {
+        use Channel::{Api, Console, Link};
+        for (needed, had, is_met) in [
+            (&[][..], &[][..], true),
+            (&[], &[Console], true),
+            (&[Console], &[], false),
+            (&[Console], &[Console], true),
+            (&[Console, Link], &[Console], true),
+            (&[Console], &[Console, Link], false),
+            (&[Console], &[Api], false),
+            (&Channel::ALL, &[], false),
+        ] {
+            let need = |via: &[Channel]| Need {
+                who: Arc::new([]),
+                quorum: 1,
+                escalate: None,
+                via: via.iter().copied().collect(),
+            };
+            assert_eq!(need(needed).is_met_by(&need(had)), is_met, "{needed:?} {had:?}");
+        }
     }
 }

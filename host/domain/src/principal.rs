@@ -103,6 +103,77 @@ impl FromIterator<Role> for Roles {
     }
 }
 
+crate::names! {
+    /// How a principal reaches the host. It says nothing about who sits there.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Channel {
+        /// A session of the console.
+        Console = "console",
+        /// A token in a request, or a program that contains the host.
+        Api = "api",
+        /// A one-time link.
+        Link = "link",
+        /// A form that an MCP client shows.
+        McpForm = "mcp-form",
+    }
+}
+
+impl Channel {
+    /// The channel in a sentence, after "answer it" or "answers".
+    #[must_use]
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::Console => "in the console",
+            Self::Api => "through the API",
+            Self::Link => "with a link",
+            Self::McpForm => "in a form of an MCP client",
+        }
+    }
+}
+
+/// Channels through which answers count. Empty: all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Channels(u8);
+
+impl Channels {
+    /// Answers through every channel count.
+    pub const ANY: Self = Self(0);
+
+    /// The channels through which a call can be approved. A form cannot: its client fills it in, in the name of the caller.
+    pub const OF_APPROVALS: Self =
+        Self(1 << Channel::Console as u8 | 1 << Channel::Api as u8 | 1 << Channel::Link as u8);
+
+    /// Whether answers through every channel count.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference whether to write the field")]
+    #[must_use]
+    pub const fn is_any(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether answers through this channel count.
+    #[must_use]
+    pub const fn counts(self, channel: Channel) -> bool {
+        self.is_any() || self.0 & (1 << channel as u8) != 0
+    }
+
+    /// Whether every answer that counts here counts for the other too.
+    #[must_use]
+    pub const fn is_within(self, other: Self) -> bool {
+        other.is_any() || !self.is_any() && self.0 & !other.0 == 0
+    }
+
+    /// The channels that it names. Empty: all channels count.
+    pub fn iter(self) -> impl Iterator<Item = Channel> {
+        Channel::ALL.into_iter().filter(move |channel| !self.is_any() && self.counts(*channel))
+    }
+}
+
+impl FromIterator<Channel> for Channels {
+    fn from_iter<I: IntoIterator<Item = Channel>>(channels: I) -> Self {
+        Self(channels.into_iter().fold(0, |set, channel| set | 1 << channel as u8))
+    }
+}
+
 /// An authenticated principal with its roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
@@ -113,6 +184,8 @@ pub struct Principal {
     pub conversation: Option<ConversationId>,
     /// The one-time link that it used, if any. Everything that it does is recorded with the link.
     pub link: Option<LinkId>,
+    /// The channel of its request. The transport sets it, never a body.
+    pub channel: Channel,
     /// When its token was made. `None`: it has no token, so nobody can revoke it.
     pub since: Option<Timestamp>,
 }
@@ -136,9 +209,17 @@ impl Named {
 }
 
 impl Principal {
-    /// A principal with these roles, no groups and no bound conversation.
+    /// A principal with these roles, no groups and no bound conversation, that uses the API.
     pub fn new(id: PrincipalId, roles: impl IntoIterator<Item = Role>) -> Self {
-        Self { id, roles: roles.into_iter().collect(), groups: Vec::new(), conversation: None, link: None, since: None }
+        Self {
+            id,
+            roles: roles.into_iter().collect(),
+            groups: Vec::new(),
+            conversation: None,
+            link: None,
+            channel: Channel::Api,
+            since: None,
+        }
     }
 
     /// Whether it may read a conversation that belongs to `owner`.

@@ -3,7 +3,7 @@
 use crate::{
     CallId, Digest, PrincipalId, Timestamp, Violation,
     link::MAX_LINKS,
-    principal::Role,
+    principal::{Channel, Channels, Role},
     suspension::{SuspensionEnd, SuspensionKind},
 };
 
@@ -78,6 +78,13 @@ pub enum NotAllowed {
     Delegated(PrincipalId),
     #[error("you are not among the approvers that the operator's rule names")]
     OthersAnswer,
+    /// The principal has authority, but not through this channel.
+    #[error("{}", other_channel(*.used, *.counts))]
+    OtherChannel {
+        used: Channel,
+        /// The channels through which its answer counts.
+        counts: Channels,
+    },
     #[error("the call waits for a time, and nobody can end that wait; cancel its turn to stop it")]
     Timer,
     #[error(
@@ -116,6 +123,7 @@ impl NotAllowed {
             | Self::OwnCall
             | Self::Delegated(_)
             | Self::OthersAnswer
+            | Self::OtherChannel { .. }
             | Self::Timer
             | Self::Children
             | Self::PolicyDenies
@@ -126,6 +134,24 @@ impl NotAllowed {
             | Self::Standing(_)
             | Self::Delegation(_) => None,
         }
+    }
+}
+
+/// What to do instead, and why.
+fn other_channel(used: Channel, counts: Channels) -> String {
+    let why = match used {
+        Channel::McpForm => format!("answers {} do not count here", used.phrase()),
+        Channel::Console | Channel::Api | Channel::Link => {
+            format!("the operator's rule does not count answers {}", used.phrase())
+        }
+    };
+    let places: Vec<&str> = counts.iter().map(Channel::phrase).collect();
+    match places.as_slice() {
+        [] => "the operator's rules demand different channels, so no answer counts; cancel the turn, or ask the operator to \
+               change a rule"
+            .to_owned(),
+        [only] => format!("answer it {only}: {why}"),
+        [others @ .., last] => format!("answer it {} or {last}: {why}", others.join(", ")),
     }
 }
 

@@ -18,7 +18,7 @@ use domain::{
     call::Plan,
     event::{CallEvent, Rejection},
     gate::{Rule, Verdict},
-    principal::Named,
+    principal::{Channel, Channels, Named},
     standing::{Pin, StandingTerms, StandingUse},
     suspension::Asked,
     tool::{OnExpiry, Recovery},
@@ -29,16 +29,35 @@ use recorded::RecordedTurn;
 use toolgate_domain as domain;
 
 /// The arguments that an edit can put in place: unchanged, harmless, denied by the policy, and
-/// with other approvers.
-const EDITS: [&str; 4] = [r#"{"v":0}"#, r#"{"v":1}"#, r#"{"v":2}"#, r#"{"v":3}"#];
+/// with other approvers or another channel.
+const EDITS: [&str; 5] = [r#"{"v":0}"#, r#"{"v":1}"#, r#"{"v":2}"#, r#"{"v":3}"#, r#"{"v":4}"#];
 
 /// The needs that the policy states for them. `None`: it denies the call.
 fn edit_needs(edit: usize) -> Option<Vec<Need>> {
     match edit {
         2 => None,
-        3 => Some(vec![Need { who: parsed(&["principal:nobody"]), quorum: 1, escalate: None }]),
+        3 => Some(vec![Need { who: parsed(&["principal:nobody"]), quorum: 1, escalate: None, via: Channels::ANY }]),
+        4 => {
+            let via = [Channel::Console].into_iter().collect();
+            Some(vec![Need { who: parsed(&[]), quorum: 1, escalate: None, via }])
+        }
         _ => Some(Vec::new()),
     }
+}
+
+/// The channels that a need may count: mostly all of them.
+fn via() -> impl Strategy<Value = Channels> {
+    let some = prop::collection::vec(prop::sample::select(Channel::ALL.to_vec()), 0..3);
+    prop_oneof![2 => Just(Channels::ANY), 1 => some.prop_map(Channels::from_iter)]
+}
+
+/// The channel of a request: mostly one of two, so that several people use the same.
+fn channel() -> impl Strategy<Value = Channel> {
+    prop_oneof![
+        3 => Just(Channel::Console),
+        3 => Just(Channel::Api),
+        1 => prop::sample::select(Channel::ALL.to_vec()),
+    ]
 }
 
 /// The possible needs.
@@ -50,6 +69,7 @@ enum Happening {
     Answer {
         call: usize,
         by: usize,
+        channel: Channel,
         approve: bool,
         edit: usize,
         stand: bool,
@@ -58,6 +78,7 @@ enum Happening {
     Delegate {
         call: usize,
         by: usize,
+        channel: Channel,
         to: usize,
     },
     /// The person's token is revoked, and they get another one.
@@ -75,13 +96,16 @@ enum Happening {
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
-    let (people, calls) = (0..PEOPLE.len(), 0..3_usize);
+    let (people, calls) = ((0..PEOPLE.len(), channel()), 0..3_usize);
     // Most people edit nothing, and many choose the same edit.
     let edit = || prop_oneof![4 => Just(0), 1 => 1..EDITS.len()];
     prop_oneof![
         12 => (calls.clone(), people.clone(), prop::bool::weighted(0.9), edit(), prop::bool::weighted(0.2))
-            .prop_map(|(call, by, approve, edit, stand)| Happening::Answer { call, by, approve, edit, stand }),
-        3 => (calls, people, 0..=PEOPLE.len()).prop_map(|(call, by, to)| Happening::Delegate { call, by, to }),
+            .prop_map(|(call, (by, channel), approve, edit, stand)| {
+                Happening::Answer { call, by, channel, approve, edit, stand }
+            }),
+        3 => (calls, people, 0..=PEOPLE.len())
+            .prop_map(|(call, (by, channel), to)| Happening::Delegate { call, by, channel, to }),
         1 => (0..PEOPLE.len()).prop_map(|who| Happening::Revoke { who }),
         1 => (0..3_u16).prop_map(|call| Happening::Finish { call }),
         2 => (0..40_u64).prop_map(|seconds| Happening::Pass { seconds }),
@@ -91,10 +115,11 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 fn need() -> impl Strategy<Value = Need> {
     let who = prop::sample::select(WHO.to_vec());
-    (who.clone(), 1..4_u32, prop::option::of((10..60_u64, who))).prop_map(|(who, quorum, wider)| Need {
+    (who.clone(), 1..4_u32, prop::option::of((10..60_u64, who)), via()).prop_map(|(who, quorum, wider, via)| Need {
         who: parsed(who),
         quorum,
         escalate: wider.map(|(after, to)| Escalate { after: Span::from_secs(after), to: parsed(to) }),
+        via,
     })
 }
 
@@ -135,7 +160,7 @@ impl RecordedTurn {
     fn happen(&mut self, happening: &Happening) {
         let last = |call: usize| Some(self.turn.calls.get(call)?.suspensions.last()?.0.id);
         match *happening {
-            Happening::Answer { call, by, approve, edit, stand } => {
+            Happening::Answer { call, by, channel, approve, edit, stand } => {
                 let Some(suspension) = last(call) else { return };
                 let decided = edit_needs(edit);
                 let rule = if decided.is_none() { Rule::Deny } else { Rule::Ask };
@@ -144,7 +169,7 @@ impl RecordedTurn {
                 let terms = StandingTerms { time: Span::from_secs(60), uses: 2, pin: Pin::All };
                 self.offer(Input::Resolve(Box::new(CheckedAnswer {
                     suspension,
-                    by: person(by),
+                    by: Principal { channel, ..person(by) },
                     decision: if approve { "approve" } else { "deny" }.into(),
                     data: None,
                     arguments: (edit > 0 && approve).then(|| Json::unchecked(EDITS[edit])),
@@ -159,11 +184,12 @@ impl RecordedTurn {
                     },
                 })));
             }
-            Happening::Delegate { call, by, to } => {
+            Happening::Delegate { call, by, channel, to } => {
                 let Some(suspension) = last(call) else { return };
                 let somebody = (to < PEOPLE.len()).then(|| person(to));
                 let to = somebody.map_or_else(|| Named::Nobody("nobody".parse().unwrap()), Named::Somebody);
-                self.offer(Input::Delegate { suspension, by: person(by), to, comment: None });
+                let by = Principal { channel, ..person(by) };
+                self.offer(Input::Delegate { suspension, by, to, comment: None });
             }
             Happening::Revoke { who } => {
                 let principal = person(who).id;
@@ -261,13 +287,14 @@ fn plain() -> Call {
 }
 
 fn finance() -> Need {
-    Need { who: parsed(&["group:finance"]), quorum: 2, escalate: None }
+    Need { who: parsed(&["group:finance"]), quorum: 2, escalate: None, via: Channels::ANY }
 }
 
 #[test]
 fn the_happenings_lead_to_every_kind_of_end() {
-    let answer = |by, approve, edit| Happening::Answer { call: 0, by, approve, edit, stand: false };
-    let delegate = |by, to| Happening::Delegate { call: 0, by, to };
+    let channel = Channel::Api;
+    let answer = |by, approve, edit| Happening::Answer { call: 0, by, channel, approve, edit, stand: false };
+    let delegate = |by, to| Happening::Delegate { call: 0, by, channel, to };
     let both = || vec![answer(1, true, 0), answer(2, true, 0)];
     for (happenings, starts) in [
         (both(), 1),
@@ -305,7 +332,8 @@ fn the_happenings_lead_to_every_kind_of_end() {
 
 #[test]
 fn the_calls_lead_to_every_kind_of_beginning() {
-    let answer = |call, by, approve, stand| Happening::Answer { call, by, approve, edit: 0, stand };
+    let channel = Channel::Api;
+    let answer = |call, by, approve, stand| Happening::Answer { call, by, channel, approve, edit: 0, stand };
     let silent = || Call { on_expiry: OnExpiry::Approve, by_rule: false, ..plain() };
     let late = vec![Happening::Pass { seconds: 39 }; 3];
     for (calls, happenings, starts) in [
@@ -329,5 +357,33 @@ fn the_calls_lead_to_every_kind_of_beginning() {
         happenings.iter().for_each(|happening| world.happen(happening));
         check(&world.facts, &calls);
         assert_eq!(world.starts(), starts, "{calls:?} {happenings:?}: {:#?}", world.facts.last());
+    }
+}
+
+#[test]
+fn answers_count_only_through_the_channels_of_the_need() {
+    use Channel::{Api, Console, Link, McpForm};
+    let answer = |by, channel, edit| Happening::Answer { call: 0, by, channel, approve: true, edit, stand: false };
+    let delegate = |by, channel, to| Happening::Delegate { call: 0, by, channel, to };
+    let both = |edit| vec![answer(1, Console, edit), answer(2, Link, edit)];
+    for (happenings, starts) in [
+        (both(0), 1),
+        (vec![answer(1, Api, 0), answer(2, Link, 0)], 0),
+        (vec![answer(1, Api, 0), answer(2, Link, 0), answer(1, Console, 0)], 1),
+        (vec![answer(1, McpForm, 0), answer(2, McpForm, 0)], 0),
+        // Authority is delegated and used through the channels of the need.
+        (vec![delegate(1, Console, 3), answer(3, Console, 0), answer(2, Link, 0)], 1),
+        (vec![delegate(1, Console, 3), answer(3, Api, 0), answer(2, Link, 0)], 0),
+        (vec![delegate(1, Api, 3), answer(3, Console, 0), answer(2, Link, 0)], 0),
+        (vec![delegate(1, Api, 3), answer(1, Console, 0), answer(2, Link, 0)], 1),
+        // The need counts links too, and the edited arguments need the console.
+        (both(4), 0),
+    ] {
+        let via = [Console, Link].into_iter().collect();
+        let calls = [Call { needs: vec![Need { via, ..finance() }], ..plain() }];
+        let mut world = submitted(&calls);
+        happenings.iter().for_each(|happening| world.happen(happening));
+        check(&world.facts, &calls);
+        assert_eq!(world.starts(), starts, "{happenings:?}: {:#?}", world.facts.last());
     }
 }

@@ -11,6 +11,7 @@ use domain::{
     Json,
     approvers::Need,
     gate::{Rule, Verdict},
+    principal::Channels,
     step::StepKind,
     tool::Risk,
 };
@@ -49,7 +50,7 @@ impl Dynamic for Says {
 }
 
 fn need(who: &str) -> Need {
-    Need { who: Arc::new([who.parse().unwrap()]), quorum: 1, escalate: None }
+    Need { who: Arc::new([who.parse().unwrap()]), quorum: 1, escalate: None, via: Channels::ANY }
 }
 
 fn rule(words: &'static str) -> OperatorRule {

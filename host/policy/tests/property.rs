@@ -10,6 +10,7 @@ use domain::{
     Json, Span,
     approvers::{Escalate, Need, Who},
     gate::{Rule, Verdict},
+    principal::Channels,
     tool::{Approval, Risk},
 };
 use proptest::collection::vec;
@@ -25,7 +26,12 @@ fn who() -> impl Strategy<Value = Arc<[Who]>> {
 
 fn need() -> impl Strategy<Value = Need> {
     let escalate = who().prop_map(|to| Escalate { after: Span::from_secs(60), to });
-    (who(), 1_u32..4, option::of(escalate)).prop_map(|(who, quorum, escalate)| Need { who, quorum, escalate })
+    (who(), 1_u32..4, option::of(escalate)).prop_map(|(who, quorum, escalate)| Need {
+        who,
+        quorum,
+        escalate,
+        via: Channels::ANY,
+    })
 }
 
 fn condition() -> impl Strategy<Value = Condition> {

@@ -17,7 +17,10 @@ use axum::http::{HeaderMap, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use dispatch::Forbidden;
-use domain::{LinkId, Principal, SuspensionId, principal::Role};
+use domain::{
+    LinkId, Principal, SuspensionId,
+    principal::{Channel, Role},
+};
 
 use crate::app::{App, State};
 use crate::cookies;
@@ -61,13 +64,15 @@ impl Credential {
         Passes::of(uri, headers, app).meant(uri, headers, app).map(Self::Session)
     }
 
-    /// The principal of this credential, while it is valid.
+    /// The principal of this credential, while it is valid, with the channel that the credential proves.
     pub(crate) fn principal(&self, app: &State) -> Option<Principal> {
         match self {
-            Self::Bearer(token) => app.ports.auth.principal(token),
+            Self::Bearer(token) => Some(Principal { channel: Channel::Api, ..app.ports.auth.principal(token)? }),
             Self::Session(pass) => {
                 let holder = holder(pass, app)?;
-                Some(Principal { link: pass.only.map(|_| LinkId::from_bits(pass.id)), ..holder })
+                let link = pass.only.map(|_| LinkId::from_bits(pass.id));
+                let channel = if link.is_some() { Channel::Link } else { Channel::Console };
+                Some(Principal { link, channel, ..holder })
             }
         }
     }

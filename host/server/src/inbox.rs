@@ -29,9 +29,9 @@ impl Inbox {
         match item {
             Waiting::Opened(item) => self.push(PendingEventName::Opened, &shown(&item)),
             Waiting::Changed(item) => self.push(PendingEventName::Changed, &shown(&item)),
-            Waiting::Closed { row, by, link, at, edited, approvers } => {
+            Waiting::Closed { row, by, via, at, edited, approvers } => {
                 let approvers = api::several(approvers.iter());
-                let closed = api::PendingClosed { approvers, ..api::PendingClosed::new(&row, (&by, link), at, edited) };
+                let closed = api::PendingClosed { approvers, ..api::PendingClosed::new(&row, (&by, via), at, edited) };
                 self.push(PendingEventName::Closed, &closed)
             }
             Waiting::Missed => self.push(PendingEventName::Reset, &api::Nothing {}),

@@ -44,7 +44,8 @@ pub use limits::LimitsTable;
 pub use manifest::manifest;
 pub use policies::{ComponentTable, PoliciesTable, PolicyComponent};
 pub use policy::{
-    Bound, ConditionTable, EscalateTable, ExampleTable, NeedTable, PolicyTable, RiskName, RuleName, StepName, TriedRule,
+    Bound, ChannelName, ConditionTable, EscalateTable, ExampleTable, NeedTable, PolicyTable, RiskName, RuleName,
+    StepName, TriedRule,
 };
 pub use quota::{QuotaTable, QuotasTable};
 use registry::{GrantHolder, PluginSettings};

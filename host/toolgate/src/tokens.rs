@@ -18,7 +18,10 @@ use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dispatch::ports::Principals;
-use domain::{Digest, Principal, PrincipalId, Timestamp, principal::Role};
+use domain::{
+    Digest, Principal, PrincipalId, Timestamp,
+    principal::{Channel, Role},
+};
 pub use file::TokenHolder;
 use file::{Content, Stamp};
 use server::Authenticate;
@@ -350,6 +353,8 @@ fn principal(holder: &TokenHolder) -> Principal {
         groups: holder.groups.clone(),
         conversation: holder.conversation.clone(),
         link: None,
+        // The server puts the channel of the credential in its place.
+        channel: Channel::Api,
         since: Some(holder.created_at),
     }
 }

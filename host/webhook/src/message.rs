@@ -9,6 +9,7 @@ use domain::{
     Json, Outcome, SignalName, Suspension, Turn,
     approvers::{Need, Who},
     nested::Parent,
+    principal::Channel,
     rfc3339,
     suspension::{Closed, PromptBy, SuspensionState},
     tool::Risk,
@@ -109,6 +110,8 @@ struct ReportedNeed {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     escalates_to: Vec<String>,
     escalated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    via: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -233,9 +236,9 @@ pub(crate) fn of_suspension(
     serde_json::to_string(&message)
 }
 
-/// `link` if the answer came through a one-time link.
+/// The channel through which the answer came.
 fn via(closed: &Closed) -> Option<&'static str> {
-    closed.resolution()?.link.map(|_| "link")
+    closed.resolution()?.via().map(Channel::as_str)
 }
 
 fn needed(need: &Need, suspension: &Suspension) -> ReportedNeed {
@@ -245,6 +248,7 @@ fn needed(need: &Need, suspension: &Suspension) -> ReportedNeed {
         quorum: need.quorum,
         escalates_to: need.escalate.as_ref().map(|wider| names(&wider.to)).unwrap_or_default(),
         escalated: suspension.has_escalated(need),
+        via: need.via.iter().map(Channel::as_str).collect(),
     }
 }
 

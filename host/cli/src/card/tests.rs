@@ -257,3 +257,26 @@ fn a_prompt_says_that_it_is_not_about_an_edit() {
     assert!(!shown("open", r#""votes": []"#));
     assert!(shown("open", r#""votes": [{"by": "ann", "at": "", "binding": "", "arguments": {"a":2}}]"#));
 }
+
+#[test]
+fn card_shows_the_channels_that_count() {
+    let needs = |needs: &str| {
+        let open = open("approval");
+        let needs = serde_json::from_str(needs).expect("needs");
+        let card = suspension(&Suspension { needs, ..open }, &Terminal::plain());
+        card.lines().filter(|line| line.contains("through")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let need = |who: &str, via: &str| {
+        format!(r#"{{"who": [{who}], "quorum": 1, "votes": 0, "escalated": false, "via": [{via}]}}"#)
+    };
+    let both = r#""console", "link""#;
+    assert_eq!(needs(&format!("[{}]", need("", both))), ["  must be answered through: console, link"]);
+    let several = [need("", ""), need("", "\"api\""), need(r#""group:x", "role:admin""#, both)].join(",");
+    assert_eq!(
+        needs(&format!("[{several}]")),
+        [
+            "  must be answered through: api (any approver)",
+            "  must be answered through: console, link (group:x or role:admin)",
+        ]
+    );
+}

@@ -13,6 +13,7 @@ use toolgate::config::{Config, SecretValues};
 
 use super::{Run, author};
 use crate::args::{self, Connection};
+use crate::card;
 use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
@@ -206,6 +207,9 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
         let who =
             if need.who.is_empty() { "any principal with the role approver".to_owned() } else { need.who.join(" or ") };
         lines.push_str(&format!("needs {} of {}\n", need.quorum, escape::line(&who)));
+        if !need.via.is_empty() {
+            lines.push_str(&format!("must be answered through: {}\n", card::names_of(&need.via)));
+        }
     }
     lines
 }

@@ -65,12 +65,6 @@ domain::names! {
 }
 
 impl Action {
-    /// Whether it is about a link, and not about an action of a principal who used one.
-    #[must_use]
-    pub const fn is_of_link(self) -> bool {
-        matches!(self, Self::LinkMade | Self::LinkUsed)
-    }
-
     /// Whether its subject is a plugin.
     pub(super) const fn is_of_plugin(self) -> bool {
         matches!(self, Self::PluginLoaded | Self::PluginRejected | Self::PluginUnloaded)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::{
     Call, Json, LinkId, Outcome, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
     gate::{Rule, Verdict},
-    principal::Named,
+    principal::{Channel, Named},
     refusal::NotAllowed,
     standing::{Pin, StandingActive},
     suspension::{Decision, Elicitation, SuspensionBody, SuspensionState},
@@ -43,7 +43,7 @@ impl Handle {
     /// As [`Handle::resolve`]. [`Refusal::LinkUsed`] if the link was used before, [`Refusal::Unknown`] if the suspension has
     /// no such link for this principal, and [`Refusal::Invalid`] if it is not an external wait.
     pub async fn resolve_by_link(&self, by: &Principal, link: LinkId, answer: Answer) -> Result<Answered, Error> {
-        let by = Principal { link: Some(link), ..by.clone() };
+        let by = Principal { link: Some(link), channel: Channel::Link, ..by.clone() };
         self.answered(&by, answer, move |answer| Input::ResolveByLink { answer: Box::new(answer), link }).await
     }
 

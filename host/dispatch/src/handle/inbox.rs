@@ -49,13 +49,13 @@ impl Handle {
         InboxFollower::new(self.inner.pending.clone(), by.clone(), only, &self.inner.readers.inbox)
     }
 
-    /// Whether a principal may answer a suspension as it is now.
+    /// Whether a principal may answer a suspension as it is now, if need be through another channel.
     #[must_use]
     pub fn may_answer(&self, by: &Principal, item: &SuspensionView) -> bool {
         let suspension = &item.suspension;
         item.closed.is_none()
             && by.may_answer(suspension.kind(), &item.caller, self.own_calls()).is_ok()
-            && suspension.counts_for(by).is_ok()
+            && suspension.authority_of(by).is_ok()
     }
 
     /// Counts the open suspensions that this principal may see; with `mine`, only those that it may answer.

@@ -6,6 +6,7 @@ use crate::{
     Digest, Json,
     approvers::Need,
     json::{self, Value},
+    principal::{Channel, Channels},
     tool::Risk,
 };
 
@@ -35,7 +36,8 @@ pub struct Asked {
 }
 
 /// The default need: any one approver.
-static ANY_APPROVER: LazyLock<[Need; 1]> = LazyLock::new(|| [Need { who: Arc::new([]), quorum: 1, escalate: None }]);
+static ANY_APPROVER: LazyLock<[Need; 1]> =
+    LazyLock::new(|| [Need { who: Arc::new([]), quorum: 1, escalate: None, via: Channels::ANY }]);
 
 impl Asked {
     /// The needs. There is at least one.
@@ -60,6 +62,10 @@ impl Asked {
             let wider = need.escalate.as_ref().map(|wider| format!("{} {}", wider.after.millis(), names(&wider.to)));
             parts.push(format!("{} {}", need.quorum, names(&need.who)));
             parts.push(wider.unwrap_or_default());
+            // Without channels, it is the fingerprint of earlier versions.
+            if !need.via.is_any() {
+                parts.push(format!("via {}", need.via.iter().map(Channel::as_str).collect::<Vec<_>>().join(" ")));
+            }
         }
         parts.push(self.shown(context));
         Digest::of_parts(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
@@ -93,7 +99,10 @@ mod tests {
 
     #[test]
     fn each_reason_to_ask_has_its_own_fingerprint() {
-        let need = |who: &str| Need { who: Arc::new([who.parse().unwrap()]), quorum: 1, escalate: None };
+        let need =
+            |who: &str| Need { who: Arc::new([who.parse().unwrap()]), quorum: 1, escalate: None, via: Channels::ANY };
+        let via = |who: &str, via: &[Channel]| Need { via: via.iter().copied().collect(), ..need(who) };
+        let of = |needs: Arc<[Need]>| Asked { by: Some("a".into()), needs, ..Asked::default() };
         let asked = [
             Asked::default(),
             Asked { by: Some("a".into()), ..Asked::default() },
@@ -105,9 +114,22 @@ mod tests {
             Asked { by: Some("a".into()), needs: Arc::new([need("group:x")]), ..Asked::default() },
             Asked { by: Some("a".into()), needs: Arc::new([need("group:y")]), ..Asked::default() },
             Asked { by: Some("a".into()), needs: Arc::new([need("group:x"), need("group:y")]), ..Asked::default() },
+            of(Arc::new([via("group:x", &[Channel::Console])])),
+            of(Arc::new([via("group:x", &[Channel::Link])])),
+            of(Arc::new([via("group:x", &[Channel::Console, Channel::Link])])),
+            of(Arc::new([via("group:x", &[Channel::Console]), need("group:y")])),
+            of(Arc::new([need("group:x"), via("group:y", &[Channel::Console])])),
         ];
         let fingerprints: std::collections::HashSet<_> = asked.iter().map(|asked| asked.fingerprint(None)).collect();
         assert_eq!(fingerprints.len(), asked.len());
+    }
+
+    #[test]
+    fn fingerprint_without_channels_is_that_of_earlier_versions() {
+        let who = Arc::new(["group:x".parse().unwrap()]);
+        let needs = Arc::new([Need { who, quorum: 1, escalate: None, via: Channels::ANY }]);
+        let earlier = Digest::of_parts(&[b"", b"", b"", b"1 group:x", b"", b""]);
+        assert_eq!(Asked { needs, ..Asked::default() }.fingerprint(None), earlier);
     }
 
     #[test]

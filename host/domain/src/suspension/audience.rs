@@ -22,7 +22,7 @@ pub struct Audience {
 }
 
 impl Audience {
-    /// Whether an answer of this principal counts.
+    /// Whether an answer of this principal counts when it comes through a channel that counts.
     #[must_use]
     pub fn includes(&self, by: &Principal) -> bool {
         let fits = |who: &Vec<Who>| who.is_empty() || who.iter().any(|who| who.fits(by));
@@ -40,7 +40,8 @@ impl Audience {
 }
 
 impl Suspension {
-    /// The principals whose answer counts now: those for whom [`Suspension::counts_for`] succeeds.
+    /// The principals whose answer counts now: those for whom [`Suspension::authority_of`] succeeds. People see what waits
+    /// for them, also where they must answer through another channel.
     #[must_use]
     pub fn audience(&self) -> Audience {
         let people = |need: &Need| {
@@ -79,19 +80,27 @@ mod tests {
 
     use super::*;
     use crate::approvers::{Delegation, Escalate};
-    use crate::principal::Role;
+    use crate::principal::{Channels, Role};
     use crate::suspension::{ApprovalRequest, Asked, ClientExec, Elicitation};
     use crate::{Digest, Span, SuspensionId, Timestamp};
 
     fn need(who: &[&str], escalate: &[&str]) -> Need {
         let people = |who: &[&str]| who.iter().map(|who| who.parse().unwrap()).collect::<Arc<[Who]>>();
         let wider = || Escalate { after: Span::from_secs(1), to: people(escalate) };
-        Need { who: people(who), quorum: 1, escalate: (!escalate.is_empty()).then(wider) }
+        Need { who: people(who), quorum: 1, escalate: (!escalate.is_empty()).then(wider), via: Channels::ANY }
     }
 
     fn delegation(from: &str, to: &str, needs: &[u16]) -> Delegation {
         let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-        Delegation { from, to, needs: needs.to_vec(), comment: None, link: None, at: Timestamp::from_millis(1) }
+        Delegation {
+            from,
+            to,
+            needs: needs.to_vec(),
+            comment: None,
+            link: None,
+            channel: None,
+            at: Timestamp::from_millis(1),
+        }
     }
 
     /// Suspensions of every kind with each of these needs, with and without an escalation and delegations.
@@ -134,7 +143,7 @@ mod tests {
                     let mut by = Principal::new(name.parse().unwrap(), [role]);
                     by.groups = groups.iter().map(|group| group.parse().unwrap()).collect();
                     for suspension in suspensions() {
-                        let counts = suspension.counts_for(&by).is_ok();
+                        let counts = suspension.authority_of(&by).is_ok();
                         assert_eq!(suspension.audience().includes(&by), counts, "{by:?} {suspension:?}");
                         if counts { included += 1 } else { excluded += 1 }
                     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::SuspensionKind;
-use crate::{Json, LinkId, PrincipalId, Standing, Timestamp};
+use crate::{Json, LinkId, PrincipalId, Standing, Timestamp, principal::Channel};
 
 /// An answer to a suspension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,12 +60,20 @@ pub struct Resolution {
     pub standing: Option<Standing>,
     /// The one-time link that the principal used, if any.
     pub link: Option<LinkId>,
+    /// The channel through which the answer came. `None`: the host decided, or an older host recorded it.
+    pub channel: Option<Channel>,
 }
 
 impl Resolution {
+    /// The channel through which the answer came, if that is known. Older hosts recorded links only.
+    #[must_use]
+    pub fn via(&self) -> Option<Channel> {
+        self.channel.or(self.link.map(|_| Channel::Link))
+    }
+
     /// An answer that says nothing but this.
     pub(crate) const fn of(decision: Decision) -> Self {
-        Self { decision, data: None, arguments: None, comment: None, standing: None, link: None }
+        Self { decision, data: None, arguments: None, comment: None, standing: None, link: None, channel: None }
     }
 }
 

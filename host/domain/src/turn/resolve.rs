@@ -74,6 +74,7 @@ impl Draft {
             comment: answer.comment.clone(),
             standing,
             link: answer.by.link,
+            channel: Some(answer.by.channel),
         };
         self.record(
             index,

@@ -2,6 +2,7 @@
 
 mod answers;
 mod approvals;
+mod channels;
 mod life;
 mod links;
 mod nested;

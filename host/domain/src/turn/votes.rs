@@ -36,6 +36,7 @@ pub(super) fn count(
         needs,
         comment: answer.comment.clone(),
         link: answer.by.link,
+        channel: Some(answer.by.channel),
         at: cx.now,
     };
     let of_others = approval.votes.iter().filter(|earlier| earlier.by != vote.by);
@@ -149,7 +150,7 @@ impl Draft {
         let refused = |why: NoDelegation| Refusal::from(NotAllowed::from(why));
         let approval = suspension.approval().ok_or_else(|| refused(NoDelegation::NotAnApproval))?;
         // Checked before anything is said about the other: a principal without authority learns nothing about others.
-        let needs = suspension.counts_for(by)?;
+        let needs = suspension.may_pass_on(by)?;
         may_delegate(by, to.id(), approval, &self.turn.caller).map_err(refused)?;
         let to = match to {
             Named::Somebody(to) => to,
@@ -159,7 +160,15 @@ impl Draft {
             }
         };
         takes_over(&to, suspension, &needs, &self.turn, cx).map_err(refused)?;
-        let delegation = Delegation { from: by.id.clone(), to: to.id, needs, comment, link: by.link, at: cx.now };
+        let delegation = Delegation {
+            from: by.id.clone(),
+            to: to.id,
+            needs,
+            comment,
+            link: by.link,
+            channel: Some(by.channel),
+            at: cx.now,
+        };
         self.record(index, CallEvent::Delegated { suspension: id, delegation: Box::new(delegation) });
         Ok(())
     }
@@ -194,10 +203,11 @@ fn takes_over(
     if turn.may_answer(to, suspension, cx.settings).is_err() {
         return Err(NoDelegation::CannotAnswer);
     }
-    if suspension.counts_for(to).is_ok() {
+    // Through which channel it will answer is not known yet.
+    if suspension.authority_of(to).is_ok() {
         return Err(NoDelegation::HasAuthority);
     }
-    let by_escalation = (0..).zip(suspension.needs()).filter(|(_, need)| need.fits(to, true));
+    let by_escalation = (0..).zip(suspension.needs()).filter(|(_, need)| need.names(to, true));
     let by_escalation: Vec<u16> = by_escalation.map(|(position, _)| position).collect();
     if !by_escalation.is_empty() && by_escalation != needs {
         return Err(NoDelegation::Escalation);

@@ -9,7 +9,7 @@ use crate::domain::{
     approvers::{Need, Who},
     call::{Pinned, Wait},
     event::CallEvent,
-    principal::Role,
+    principal::{Channel, Channels, Role},
     suspension::{Decision, Resolution, SuspensionKind},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
@@ -90,7 +90,7 @@ struct Ledger<'a> {
     call: &'a Call,
     /// The needs of the open suspension.
     needs: Vec<Need>,
-    votes: BTreeMap<PrincipalId, (Digest, BTreeSet<usize>)>,
+    votes: BTreeMap<PrincipalId, (Digest, BTreeSet<usize>, Channel)>,
     delegated: BTreeMap<PrincipalId, PrincipalId>,
     /// When its escalation was last noted, and when it began.
     late: Option<u64>,
@@ -134,13 +134,19 @@ impl<'a> Ledger<'a> {
                 let (from, to) = (&delegation.from, &delegation.to);
                 assert_ne!(to.as_str(), PEOPLE[0].0, "nothing is delegated to the caller");
                 assert!(is_approver(to), "{to} could not use it");
-                assert!(!self.counts(from).is_empty(), "{from} has no authority to delegate");
-                assert!(self.counts(to).is_empty(), "{to} has authority already");
+                let authority = self.counting(from, &self.needs);
+                assert!(!authority.is_empty(), "{from} has no authority to delegate");
+                let channel = delegation.channel.unwrap();
+                assert!(
+                    authority.iter().all(|n| takes(&self.needs[*n], channel)),
+                    "not through this channel: {channel:?}"
+                );
+                assert!(self.counting(to, &self.needs).is_empty(), "{to} has authority already");
                 self.votes.remove(from);
                 self.delegated.insert(from.clone(), to.clone());
             }
             CallEvent::AuthorityRevoked { principal, .. } => self.revoked(principal),
-            CallEvent::Voted { vote, .. } => self.voted(&vote.by, vote.binding),
+            CallEvent::Voted { vote, .. } => self.voted(&vote.by, vote.binding, vote.channel),
             CallEvent::Resolved { resolution, by, .. } => return self.resolved(resolution, by),
             CallEvent::Expired { approved, .. } => {
                 self.waits_for = None;
@@ -175,7 +181,7 @@ impl<'a> Ledger<'a> {
         if suspension.kind() == SuspensionKind::ClientExec {
             return self.started();
         }
-        let anybody = || vec![Need { who: Arc::new([]), quorum: 1, escalate: None }];
+        let anybody = || vec![Need { who: Arc::new([]), quorum: 1, escalate: None, via: Channels::ANY }];
         self.needs = if self.call.needs.is_empty() { anybody() } else { self.call.needs.clone() };
         (self.votes, self.delegated) = Default::default();
         (self.late, self.since) = (None, suspension.created_at.millis());
@@ -192,10 +198,15 @@ impl<'a> Ledger<'a> {
         self.delegated.retain(|_, to| to != principal);
     }
 
-    fn voted(&mut self, by: &PrincipalId, binding: Digest) {
+    fn voted(&mut self, by: &PrincipalId, binding: Digest, channel: Option<Channel>) {
+        let channel = channel.unwrap();
+        assert_ne!(channel, Channel::McpForm, "a form approves nothing");
         assert!(!self.delegated.contains_key(by), "a principal who delegated its authority has none");
         assert!(is_approver(by) && by.as_str() != PEOPLE[0].0, "{by} has no vote");
-        self.votes.insert(by.clone(), (binding, self.counts(by)));
+        let mut counts = self.counting(by, &self.needs);
+        counts.retain(|n| takes(&self.needs[*n], channel));
+        assert!(!counts.is_empty(), "{by} answers for nobody, or through another channel: {channel:?}");
+        self.votes.insert(by.clone(), (binding, counts, channel));
     }
 
     fn resolved(&mut self, resolution: &Resolution, by: &PrincipalId) -> Option<Digest> {
@@ -212,17 +223,19 @@ impl<'a> Ledger<'a> {
             self.arguments = arguments.clone();
         }
         let binding = pinned(self.call).binding(&self.arguments);
-        self.voted(by, binding);
+        self.voted(by, binding, resolution.channel);
         for (n, need) in self.needs.iter().enumerate() {
-            let votes = self.votes.values().filter(|(other, counts)| *other == binding && counts.contains(&n));
+            let votes = self.votes.values().filter(|(other, counts, _)| *other == binding && counts.contains(&n));
             assert!(votes.count() >= need.quorum as usize, "{need:?} is not met by {:?}", self.votes);
         }
         if resolution.arguments.is_some() {
             let verdict = &self.call.verdicts[self.arguments.as_str()];
             let Some(needed) = verdict else { panic!("the policy denies the edited arguments") };
             for need in needed {
-                let voters = self.votes.iter().filter(|(_, (other, _))| *other == binding).map(|(name, _)| name);
-                let counts = |name: &&PrincipalId| !self.counting(name, std::slice::from_ref(need)).is_empty();
+                let voters = self.votes.iter().filter(|(_, (other, ..))| *other == binding);
+                let counts = |(name, (.., channel)): &(&PrincipalId, &(Digest, BTreeSet<usize>, Channel))| {
+                    takes(need, *channel) && !self.counting(name, std::slice::from_ref(need)).is_empty()
+                };
                 assert!(voters.filter(counts).count() >= need.quorum as usize, "others must approve: {need:?}");
             }
         }
@@ -253,12 +266,7 @@ impl<'a> Ledger<'a> {
         self.approved = false;
     }
 
-    /// The needs that a person's vote counts for.
-    fn counts(&self, name: &PrincipalId) -> BTreeSet<usize> {
-        self.counting(name, &self.needs)
-    }
-
-    /// The needs among these that it counts for.
+    /// The needs among these that a person's vote counts for, through the right channel.
     fn counting(&self, name: &PrincipalId, needs: &[Need]) -> BTreeSet<usize> {
         let own = fitting(name, needs, self.late);
         if !own.is_empty() {
@@ -267,6 +275,10 @@ impl<'a> Ledger<'a> {
         let lent = self.delegated.iter().filter(|(_, to)| *to == name);
         lent.flat_map(|(from, _)| fitting(from, needs, self.late)).collect()
     }
+}
+
+fn takes(need: &Need, channel: Channel) -> bool {
+    need.via == Channels::ANY || need.via.iter().any(|each| each == channel)
 }
 
 fn is_approver(name: &PrincipalId) -> bool {

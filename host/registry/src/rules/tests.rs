@@ -1,6 +1,6 @@
 //! A table of every rule about declarations: a declaration, and its exact findings.
 
-use domain::{approvers::Need, gate::Rule};
+use domain::{approvers::Need, gate::Rule, principal::Channels};
 use policy::OperatorRule;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn settings() -> RegistrySettings {
     // Where a tool requires approval by itself, two must approve. These rules do not ask for an approval themselves.
     let two = |(n, tools): (usize, &str)| OperatorRule {
         place: Some(format!("toolgate.toml:{n}:1").into()),
-        needs: vec![Need { who: [].into(), quorum: 2, escalate: None }],
+        needs: vec![Need { who: [].into(), quorum: 2, escalate: None, via: Channels::ANY }],
         ..OperatorRule::new(&format!("two-{n}"), policy::Pattern::new(tools).expect("a pattern"), Rule::Allow)
     };
     let two = ["panel", "jury*"].into_iter().enumerate().map(two);

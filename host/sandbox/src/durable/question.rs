@@ -7,6 +7,7 @@ use capabilities::excerpt;
 use domain::approvers::{Need, Who};
 use domain::json::{Value, quote};
 use domain::nested::NestedCall;
+use domain::principal::Channels;
 use domain::step::{Question, StepWait};
 use domain::suspension::SuspensionState;
 use domain::tool::{Editable, Risk};
@@ -308,7 +309,12 @@ fn needs(who: Option<&Value>, quorum: Option<&Value>) -> Result<Arc<[Need]>, Str
         }
     };
     let quorum = quorum.map_or(Ok(1), |value| number("quorum", value, MAX_LIST as u64))?;
-    Ok(Arc::new([Need { who: list, quorum: u32::try_from(quorum).unwrap_or(u32::MAX), escalate: None }]))
+    Ok(Arc::new([Need {
+        who: list,
+        quorum: u32::try_from(quorum).unwrap_or(u32::MAX),
+        escalate: None,
+        via: Channels::ANY,
+    }]))
 }
 
 /// The members of the subject that an approver may change.

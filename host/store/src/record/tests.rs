@@ -23,6 +23,7 @@ use domain::{
     event::{CallEvent, Rejection, TurnEnd},
     link::LinkRecord,
     outcome::{Failure, FailureCode},
+    principal::{Channel, Channels},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
         ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy, Resolution,
@@ -31,6 +32,7 @@ use domain::{
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
 };
 
+use self::names::file_of;
 use super::*;
 
 /// Encodes a value and compares it with its golden file; decodes the file and compares it with the value. A file that
@@ -222,6 +224,7 @@ fn resolved(decision: Decision, full: bool) -> Event {
         comment: full.then(|| "less\nplease".into()),
         standing: None,
         link: None,
+        channel: None,
     });
     let approved = full.then(|| Digest::of("binding"));
     Event::Call {
@@ -238,12 +241,14 @@ fn vote(by: &str, full: bool) -> Vote {
         needs: vec![0, 1],
         comment: full.then(|| "fine".into()),
         link: None,
+        channel: None,
         at: at(11),
     }
 }
 
 fn delegation(comment: Option<String>) -> Delegation {
-    Delegation { from: principal("ann"), to: principal("bob@x"), needs: vec![1], comment, link: None, at: at(12) }
+    let (from, to) = (principal("ann"), principal("bob@x"));
+    Delegation { from, to, needs: vec![1], comment, link: None, channel: None, at: at(12) }
 }
 
 fn by_link(vote: Vote) -> Vote {
@@ -287,8 +292,8 @@ fn governed(prompt_by: PromptBy, risk: Risk) -> Event {
         risk: Some(risk),
         context_keys: Some(texts(&["page"])),
         needs: Arc::new([
-            Need { who: Arc::new(who), quorum: 2, escalate: Some(escalate) },
-            Need { who: Arc::new([]), quorum: 1, escalate: None },
+            Need { who: Arc::new(who), quorum: 2, escalate: Some(escalate), via: Channels::ANY },
+            Need { who: Arc::new([]), quorum: 1, escalate: None, via: Channels::ANY },
         ]),
         policy_failed: false,
     };
@@ -415,78 +420,6 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
     .chain(steps::events())
     .chain(suspensions())
     .collect()
-}
-
-/// Has no wildcard, so that a new event does not compile until it has a golden file.
-pub(crate) fn file_of(event: &Event) -> &'static str {
-    match event {
-        Event::TurnStarted { parent: Some(_), .. } => "turn_started_nested",
-        Event::TurnStarted { parent: None, .. } => "turn_started",
-        Event::Call { event: CallEvent::Requested { origin: Some(_), .. }, .. } => "call_requested_origin",
-        Event::Call { event: CallEvent::Requested { ruled_by: None, .. }, .. } => "call_requested",
-        Event::Call { event: CallEvent::Requested { ruled_by: Some(_), .. }, .. } => "call_requested_ruled",
-        Event::Call { event: CallEvent::Covered { .. }, .. } => "call_approved",
-        Event::Call { event: CallEvent::Voted { vote, .. }, .. } if vote.link.is_some() => "call_voted_by_link",
-        Event::Call { event: CallEvent::Voted { vote, .. }, .. } if vote.needs.is_empty() => "call_voted_without_needs",
-        Event::Call { event: CallEvent::Voted { .. }, .. } => "call_voted",
-        Event::Call { event: CallEvent::Delegated { delegation, .. }, .. } if delegation.link.is_some() => {
-            "suspension_delegated_by_link"
-        }
-        Event::Call { event: CallEvent::Delegated { delegation, .. }, .. } if delegation.needs.is_empty() => {
-            "suspension_delegated_without_needs"
-        }
-        Event::Call { event: CallEvent::Delegated { .. }, .. } => "suspension_delegated",
-        Event::Call { event: CallEvent::AuthorityRevoked { .. }, .. } => "authority_revoked",
-        Event::Call { event: CallEvent::LinkMade { .. }, .. } => "link_made",
-        Event::Call { event: CallEvent::LinkUsed { .. }, .. } => "link_used",
-        Event::Call { event: CallEvent::Escalated { .. }, .. } => "suspension_escalated",
-        Event::Call { event: CallEvent::Resumed { .. }, .. } => "call_resumed",
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.external().is_some() => {
-            "call_suspended_external"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. }
-            if suspension.kind() == SuspensionKind::RateLimit =>
-        {
-            "call_suspended_rate_limit"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.nested().is_some() => {
-            "call_suspended_nested"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.step.is_some() => {
-            "call_suspended_step"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.body {
-            SuspensionBody::Timer
-            | SuspensionBody::External(_)
-            | SuspensionBody::RateLimit
-            | SuspensionBody::Nested(_) => "call_suspended_step",
-            SuspensionBody::Approval(ApprovalRequest { doubt: Some(Doubt::Requests(_)), .. }) => "call_suspended_doubt",
-            SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
-            SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
-            SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
-            SuspensionBody::Approval(_) => "call_suspended_approval",
-            SuspensionBody::Elicitation(_) => "call_suspended_elicitation",
-            SuspensionBody::ClientExec(_) => "call_suspended_client_exec",
-        },
-        Event::Call { event: CallEvent::Resolved { resolution, .. }, .. } if resolution.link.is_some() => {
-            "call_resolved_by_link"
-        }
-        Event::Call { event: CallEvent::Resolved { resolution, .. }, .. } if resolution.standing.is_some() => {
-            "call_resolved_standing"
-        }
-        Event::Call { event: CallEvent::ClientAwaited { .. }, .. } => "client_awaited",
-        Event::Call { event: CallEvent::Resolved { .. }, .. } => "call_resolved",
-        Event::Call { event: CallEvent::Expired { .. }, .. } => "suspension_expired",
-        Event::Call { event: CallEvent::Started { .. }, .. } => "call_started",
-        Event::Call { event: CallEvent::LeaseExtended { .. }, .. } => "lease_extended",
-        Event::Call { event: CallEvent::Settled { receipt: Some(receipt), .. }, .. } if receipt.journal.is_some() => {
-            "call_settled_with_journal"
-        }
-        Event::Call { event: CallEvent::Settled { receipt: None, .. }, .. } => "call_settled",
-        Event::Call { event: CallEvent::Settled { receipt: Some(_), .. }, .. } => "call_settled_with_receipt",
-        Event::TurnCancelled { .. } => "turn_cancelled",
-        Event::TurnSettled { .. } => "turn_settled",
-    }
 }
 
 #[test]

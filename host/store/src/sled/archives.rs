@@ -17,8 +17,7 @@ use super::folder::{FORMAT, OLDEST, open_sled};
 use super::remains::tombstone;
 use super::{blobs, keys};
 use crate::StoreSettings;
-use crate::record::tests::file_of;
-use crate::record::tests::names::{self, Named};
+use crate::record::tests::names::{self, Named, file_of};
 use crate::record::{NEWEST_EVENTS, Record, newest_of, read_events};
 
 /// The golden files of records that no archive has, and why.

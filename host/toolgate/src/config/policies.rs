@@ -173,7 +173,7 @@ fn settings(table: &ComponentTable, source: &Source, position: usize) -> Result<
 }
 
 fn needs(table: &ComponentTable, source: &Source, position: usize) -> Result<Vec<Need>, ConfigError> {
-    super::policy::needs(&table.needs, &|keys, message, hint| fail(source, position, keys, message, hint))
+    super::policy::needs(&table.needs, true, &|keys, message, hint| fail(source, position, keys, message, hint))
 }
 
 fn fail(source: &Source, position: usize, keys: &[&str], message: String, hint: &str) -> ConfigError {

@@ -7,11 +7,11 @@ mod reading;
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use domain::{approvers::Who, gate::Rule, step::StepKind, tool::Risk};
+use domain::{approvers::Who, gate::Rule, principal::Channel, step::StepKind, tool::Risk};
 pub use files::TriedRule;
 pub(super) use files::read;
 pub(super) use forms::json;
-pub use forms::{Bound, RiskName, RuleName, StepName};
+pub use forms::{Bound, ChannelName, RiskName, RuleName, StepName};
 use policy::{CallerPattern, Glob, Pattern, Pointer};
 pub(super) use reading::{check_name, needs};
 use schemars::JsonSchema;
@@ -118,6 +118,8 @@ pub struct NeedTable {
     pub quorum: Option<NonZeroU32>,
     /// Who can approve as well after some time.
     pub escalate: Option<EscalateTable>,
+    /// The channels through which the approvals must come. Default: all.
+    pub via: Option<Vec<ChannelName>>,
 }
 
 /// Who can approve as well after some time.
@@ -141,6 +143,17 @@ impl From<RuleName> for Rule {
             RuleName::Allow => Self::Allow,
             RuleName::Ask => Self::Ask,
             RuleName::Deny => Self::Deny,
+        }
+    }
+}
+
+impl From<ChannelName> for Channel {
+    fn from(name: ChannelName) -> Self {
+        match name {
+            ChannelName::Console => Self::Console,
+            ChannelName::Api => Self::Api,
+            ChannelName::Link => Self::Link,
+            ChannelName::McpForm => Self::McpForm,
         }
     }
 }

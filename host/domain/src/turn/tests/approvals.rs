@@ -9,7 +9,7 @@ use crate::{
     approvers::{Escalate, Need, Who},
     event::Rejection,
     gate::Rule,
-    principal::{Named, Role},
+    principal::{Channels, Named, Role},
     refusal::NotAllowed,
     standing::{Pin, StandingActive, StandingTerms},
     suspension::Asked,
@@ -19,7 +19,7 @@ use crate::{
 fn need(who: &[&str], quorum: u32, later: &[&str]) -> Need {
     let parsed = |who: &[&str]| who.iter().map(|who| who.parse::<Who>().unwrap()).collect();
     let escalate = Escalate { after: Span::from_secs(10), to: parsed(later) };
-    Need { who: parsed(who), quorum, escalate: Some(escalate).filter(|_| !later.is_empty()) }
+    Need { who: parsed(who), quorum, escalate: Some(escalate).filter(|_| !later.is_empty()), via: Channels::ANY }
 }
 
 fn of(name: &str, group: &str) -> Principal {

@@ -12,7 +12,7 @@ use crate::{
     event::Rejection,
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
-    principal::Role,
+    principal::{Channels, Role},
     step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
     suspension::{Asked, Decision},
     tool::{Editable, Risk},
@@ -48,6 +48,7 @@ pub(super) fn verdict(word: Option<&str>) -> Verdict {
         who: Arc::new(["principal:ben".parse().unwrap()]),
         quorum: 1,
         escalate: Some(Escalate { after: Span::from_secs(60), to: Arc::new([admin.parse().unwrap()]) }),
+        via: Channels::ANY,
     };
     match word {
         Some("denied") => by(Rule::Deny, "not in December"),
@@ -126,7 +127,7 @@ fn demanded(question: Question) -> super::RecordedTurn {
 
 #[test]
 fn approval_in_the_middle_meets_the_needs_of_guest_and_rule() {
-    let ann = Need { who: Arc::new(["principal:ann".parse().unwrap()]), quorum: 1, escalate: None };
+    let ann = Need { who: Arc::new(["principal:ann".parse().unwrap()]), quorum: 1, escalate: None, via: Channels::ANY };
     let mut world = demanded(Question { needs: Arc::new([ann]), risk: Some(Risk::Critical), ..Question::default() });
     let (.., open) = world.turn.pending().next().unwrap();
     let Asked { by, reason, policy_failed, risk, .. } = open.asked().unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use capabilities::Grants;
 use capabilities::secrets::{Secret, SecretValue};
 use domain::approvers::Need;
+use domain::principal::Channels;
 use domain::step::{Question, Step, StepEnd, StepWait};
 use domain::tool::Risk;
 use domain::{Json, Span, outcome::FailureCode};
@@ -28,6 +29,7 @@ fn whole_question_reaches_the_host() {
             who: ["group:ops", "principal:ada"].map(|who| who.parse().expect("an approver")).into(),
             quorum: 1,
             escalate: None,
+            via: Channels::ANY,
         }]),
         ..Question::default()
     };

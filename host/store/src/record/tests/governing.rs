@@ -71,7 +71,42 @@ pub(super) fn events() -> Vec<(&'static str, Vec<Event>)> {
     ]
     .into_iter()
     .chain(single_events())
+    .chain(channels())
     .collect()
+}
+
+/// Needs that demand channels, and answers through each channel.
+fn channels() -> [(&'static str, Vec<Event>); 4] {
+    let (call, suspension) = (CallIndex(1), SUSPENSION);
+    let each = |event: &dyn Fn(Option<Channel>, Option<LinkId>) -> CallEvent| {
+        let link = |channel| Some(LINK).filter(|_| channel == Channel::Link);
+        Channel::ALL.map(|channel| Event::Call { call, event: event(Some(channel), link(channel)) }).into()
+    };
+    let resolved = |channel, link| {
+        let Event::Call { event: CallEvent::Resolved { mut resolution, approved, by, at, .. }, .. } =
+            resolved(Decision::Deny, false)
+        else {
+            unreachable!()
+        };
+        (resolution.channel, resolution.link) = (channel, link);
+        CallEvent::Resolved { suspension, resolution, approved, by, at }
+    };
+    let voted =
+        |channel, link| CallEvent::Voted { suspension, vote: Box::new(Vote { channel, link, ..vote("ann", false) }) };
+    let delegated = |channel, link| CallEvent::Delegated {
+        suspension,
+        delegation: Box::new(Delegation { channel, link, ..delegation(None) }),
+    };
+    let need =
+        |via: &[Channel]| Need { who: Arc::new([]), quorum: 1, escalate: None, via: via.iter().copied().collect() };
+    let needs = Arc::new([need(&[Channel::Console, Channel::Link]), need(&Channel::ALL), need(&[])]);
+    let asked = Asked { needs, ..Asked::default() };
+    [
+        ("call_suspended_channels", vec![suspended(SuspensionBody::Approval(ApprovalRequest::new(asked)))]),
+        ("call_resolved_channel", each(&resolved)),
+        ("call_voted_channel", each(&voted)),
+        ("suspension_delegated_channel", each(&delegated)),
+    ]
 }
 
 fn single_events() -> [(&'static str, Vec<Event>); 5] {

@@ -9,6 +9,7 @@ use domain::{
     doubt::{Doubt, DoubtfulRequest, DoubtfulRequests},
     link::LinkRecord,
     nested::{NestedCall, NestedTurn, Parent},
+    principal::{Channel, Channels},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
         ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy, Resolution,
@@ -60,6 +61,17 @@ records! {
         needs: Arc<[Need]> = "is_empty",
         standing: Option<StandingBounds> = "Option::is_none",
         policy_failed: bool = "std::ops::Not::not",
+    }
+}
+
+/// The list of the channels.
+impl Field for Channels {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.iter().collect::<Vec<_>>().write(serializer)
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<Channel>::read(deserializer)?.into_iter().collect())
     }
 }
 
@@ -213,6 +225,7 @@ records! {
         who: Arc<[Who]>,
         quorum: u32,
         escalate: Option<Escalate> = "Option::is_none",
+        via: Channels = "Channels::is_any",
     }
 
     struct Escalate "Escalate" {
@@ -227,6 +240,7 @@ records! {
         needs: Vec<u16>,
         comment: Option<String> = "Option::is_none",
         link: Option<LinkId> = "Option::is_none",
+        channel: Option<Channel> = "Option::is_none",
         at: Timestamp,
     }
 
@@ -236,6 +250,7 @@ records! {
         needs: Vec<u16>,
         comment: Option<String> = "Option::is_none",
         link: Option<LinkId> = "Option::is_none",
+        channel: Option<Channel> = "Option::is_none",
         at: Timestamp,
     }
 
@@ -309,7 +324,10 @@ records! {
         comment: Option<String> = "Option::is_none",
         standing: Option<Standing> = "Option::is_none",
         link: Option<LinkId> = "Option::is_none",
+        channel: Option<Channel> = "Option::is_none",
     }
+
+    enum Channel "Channel" { Console, Api, Link, #[serde(rename = "mcp-form")] McpForm }
 
     enum Decision "Decision" { Approve, Deny, Answer(Arc<str>), Result, Error }
 }

@@ -33,6 +33,20 @@ pub enum RiskName {
     Critical,
 }
 
+/// A channel through which an answer can come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelName {
+    /// A session of the console.
+    Console,
+    /// A token in a request.
+    Api,
+    /// A one-time link.
+    Link,
+    /// A form that an MCP client shows. It answers questions only.
+    McpForm,
+}
+
 /// A kind of step of a durable call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

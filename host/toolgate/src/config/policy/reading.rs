@@ -5,6 +5,7 @@ use domain::{
     Span,
     approvers::{Escalate, Need, Who},
     gate::Rule,
+    principal::Channel,
     step::StepKind,
 };
 use policy::{Condition, OperatorRule, Test};
@@ -54,7 +55,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
         ungate: table.ungate,
         reason: table.reason.as_deref().map(Into::into),
         risk: table.risk.map(Into::into),
-        needs: needs(&table.needs, fail)?,
+        needs: needs(&table.needs, is_of_approvals(table), fail)?,
     })
 }
 
@@ -148,11 +149,26 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
     }
 }
 
-/// The needs of a table.
-pub(in crate::config) fn needs(tables: &[NeedTable], fail: &Fail<'_>) -> Result<Vec<Need>, ConfigError> {
+/// Whether its needs are those of approvals only. The needs of a rule that allows can also be those of questions.
+fn is_of_approvals(table: &PolicyTable) -> bool {
+    Rule::from(table.rule) == Rule::Ask || table.step.map(StepKind::from) == Some(StepKind::Approve)
+}
+
+/// The needs of a table. `of_approvals`: they are never those of questions.
+pub(in crate::config) fn needs(
+    tables: &[NeedTable],
+    of_approvals: bool,
+    fail: &Fail<'_>,
+) -> Result<Vec<Need>, ConfigError> {
     let read = |(n, table): (usize, &NeedTable)| {
         let n = n.to_string();
-        need(table, &|keys, message, hint| fail(&[&["needs", n.as_str()], keys].concat(), message, hint))
+        let fail: &Fail<'_> = &|keys, message, hint| fail(&[&["needs", n.as_str()], keys].concat(), message, hint);
+        let need = need(table, fail)?;
+        if of_approvals && need.via.iter().eq([Channel::McpForm]) {
+            let message = "no approval comes through `mcp-form`, so nobody could approve".to_owned();
+            return Err(fail(&["via"], message, "name another channel, such as `console`"));
+        }
+        Ok(need)
     };
     tables.iter().enumerate().map(read).collect()
 }
@@ -173,7 +189,11 @@ fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need, ConfigError> {
         }
         Ok(Escalate { after: Span::from_millis(after_ms.get()), to: distinct(to).into() })
     });
-    Ok(Need { who: who.into(), quorum, escalate: escalate.transpose()? })
+    if table.via.as_ref().is_some_and(Vec::is_empty) {
+        return Err(fail(&["via"], "it names no channel".to_owned(), "name a channel, or remove `via` to count all"));
+    }
+    let via = table.via.iter().flatten().copied().map(Channel::from).collect();
+    Ok(Need { who: who.into(), quorum, escalate: escalate.transpose()?, via })
 }
 
 /// Removes duplicates: a principal has one vote.
