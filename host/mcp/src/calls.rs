@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest};
+use domain::principal::Channel;
 use domain::turn::TurnState;
 use domain::{CallId, ConversationId, Json, Principal, Turn, TurnId, event::Rejection, ids::InvalidId};
 use rmcp::model::{CallToolResult, ErrorData};
@@ -87,7 +88,7 @@ impl Calls {
 
     /// The principal, when its user answers through the client.
     pub(crate) fn by_form(&self) -> Principal {
-        self.by.clone()
+        Principal { channel: Channel::McpForm, ..self.by.clone() }
     }
 
     /// The result of a call that has ended. Its client has received it then.

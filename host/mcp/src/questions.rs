@@ -105,7 +105,8 @@ fn form(calls: &Calls, turn: &Turn, open: &Suspension) -> Option<ElicitationSche
         if earlier.is_some() {
             return None;
         }
-        form.entry("required").or_insert_with(|| json!([])).as_array_mut()?.push(DECISION.into());
+        // The data beside a choice can be left out.
+        form.insert("required".to_owned(), json!([DECISION]));
     }
     serde_json::from_value(form).ok()
 }
@@ -124,8 +125,8 @@ fn read(question: &Elicitation, mut content: JsonObject) -> (Decision, Option<Js
     let decision = choice.map_or(ANSWER.into(), |choice| choice.as_str().unwrap_or_default().into());
     let data = match &question.data_schema {
         _ if has_one_field(question) => content.shift_remove(ANSWER),
-        Some(_) => Some(content.into()),
-        None => None,
+        Some(_) if question.choices.is_none() || !content.is_empty() => Some(content.into()),
+        _ => None,
     };
     (Decision::Answer(decision), data.map(|data| Json::unchecked(data.to_string())))
 }

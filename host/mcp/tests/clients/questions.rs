@@ -85,6 +85,7 @@ async fn choices_and_data_are_fields_of_one_form() {
         form["requestedSchema"]["properties"],
         json!({ "decision": { "type": "string", "enum": ["keep", "drop"] }, "note": { "type": "string", "maxLength": 4 } })
     );
+    assert_eq!(form["requestedSchema"]["required"], json!(["decision"]), "the note can be left out");
     let wrong = accept(json!({ "decision": "drop", "note": "too long" }));
     client.send("tools/call", again(call("choose"), (&key, &state), wrong)).await;
     settle().await;

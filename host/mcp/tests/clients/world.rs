@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{AllowedEffects, End, Filter, KnownTool, Run, Tools};
+use dispatch::ports::{AllowedEffects, Checks, End, Filter, KnownTool, Run, Tools};
 use dispatch::{Answer, Dispatcher};
 use domain::call::Pinned;
 use domain::suspension::Decision;
 use domain::tool::{Hints, ToolOptions};
 use domain::{
     Digest, Json, Outcome, PluginName, Principal, PrincipalId, Span, SuspensionId, Timestamp, Tool, ToolName,
-    principal::Role,
+    Violation, principal::Role,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -45,23 +45,42 @@ impl Shelf {
 }
 
 fn live(name: &str, words: &str) -> KnownTool {
-    let known = toolgate_tests::tools::live(name, words);
+    let mut known = toolgate_tests::tools::live(name, words);
+    if let Some(wait) = Arc::make_mut(&mut known.pinned).wait.as_mut().filter(|_| name == "choose") {
+        let note = r#"{"type":"object","properties":{"note":{"type":"string","maxLength":4}},"required":["note"]}"#;
+        wait.choices = Some(["keep".to_owned(), "drop".to_owned()].into());
+        wait.data_schema = Some(Json::unchecked(note));
+    }
     let options = ToolOptions {
         title: Some(format!("The {name}")),
         result: (name == "echo").then(|| Json::unchecked(r#"{"type":"object"}"#)),
         prompt: (name == "choose").then(|| "Which one?".to_owned()),
-        responses: (name == "choose").then(|| ["keep".to_owned(), "drop".to_owned()].into()),
-        response: (name == "choose").then(|| {
-            Json::unchecked(
-                r#"{"type":"object","properties":{"note":{"type":"string","maxLength":4}},"required":["note"]}"#,
-            )
-        }),
         hints: Hints { read_only: (name == "pay").then_some(false), open_world: Some(true), ..Hints::default() },
         ..ToolOptions::default()
     };
     let allowed = if name == "echo" { AllowedEffects { outside: false, changes: false } } else { known.allowed };
+    let checks = if name == "choose" { Arc::new(ShortNotes) } else { known.checks.clone() };
     let tool = Tool { description: format!("What {name} does."), options, ..known.tool };
-    KnownTool { tool, allowed, ..known }
+    KnownTool { tool, allowed, checks, ..known }
+}
+
+/// Takes answers with notes of at most four letters.
+struct ShortNotes;
+
+impl Checks for ShortNotes {
+    fn arguments(&self, _: &Json) -> Vec<Violation> {
+        Vec::new()
+    }
+
+    fn result(&self, _: &Json) -> Vec<Violation> {
+        Vec::new()
+    }
+
+    fn response(&self, value: &Json) -> Vec<Violation> {
+        let is_long = value.as_str().len() > r#"{"note":"four"}"#.len();
+        let violation = || Violation { pointer: "/note".into(), message: "has more than 4 letters".into() };
+        if is_long { vec![violation()] } else { Vec::new() }
+    }
 }
 
 #[async_trait]
