@@ -342,7 +342,7 @@ async fn answers_record_the_channel_of_their_credential() {
     let world = TestServer::new();
     let browser = Browser::log_in(&world, "bob").await;
     for (call, is_session, via) in [("1", false, "api"), ("2", true, "console")] {
-        let turn = TURN.replace("\"1\"", &format!("\"{call}\""));
+        let turn = TURN.replace("\"1\"", &format!("\"{call}\"")).replace("{}", &format!("{{\"n\":{call}}}"));
         let suspension = world.post("alice", TURNS, &turn).await.at("/pending/0/suspension");
         let path = format!("/v1/suspensions/{suspension}/resolve");
         // A body names no channel.
