@@ -7,6 +7,7 @@ mod audit;
 mod callers;
 mod developing;
 mod formats;
+mod hook;
 mod hostile;
 mod logs;
 mod making;

@@ -165,3 +165,13 @@ impl Mcp {
         tokens.principal(token.trim()).ok_or_else(unknown)
     }
 }
+
+/// Uses the token of MCP clients on this machine for the host that runs on the data folder, unless the user names another one.
+pub(super) fn with_token(host: &mut Connection) -> Result<(), Report> {
+    let folder = host.data.folder()?;
+    let is_running = Found::of_running(&folder).map_err(|why| client::foreign(&folder, &why))?.is_some();
+    if is_running && host.token.is_none() && host.token_file.is_none() {
+        host.token = Some(Tokens::open(&folder)?.of_mcp_clients(WallClock.now())?);
+    }
+    Ok(())
+}

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -21,6 +22,9 @@ const MAX_MESSAGE: u64 = 64 << 20;
 
 /// The maximum number of requests that wait for their answers. The next message waits for one of them.
 const MAX_REQUESTS: usize = 64;
+
+/// The maximum time of a request. The host answers earlier.
+const TIME: Duration = Duration::from_secs(120);
 
 /// The first revision whose requests carry the headers about their content.
 const WITH_HEADERS: &str = "2026-07-28";
@@ -152,8 +156,10 @@ impl Relay {
             let name = message.params.name.as_deref().or(message.params.task_id.as_deref());
             headers.extend(name.map(|name| ("mcp-name", name)));
         }
-        let answer =
-            self.client.send(PATH, &headers, text).map_err(|error| format!("the host does not answer: {error}"))?;
+        let answer = self
+            .client
+            .send(PATH, &headers, text, TIME)
+            .map_err(|error| format!("the host does not answer: {error}"))?;
         let answers = messages(answer)?;
         if message.method.as_deref() == Some("initialize") {
             let result = answers.first().and_then(|answer| serde_json::from_str::<Value>(answer).ok());
