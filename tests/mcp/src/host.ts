@@ -1,7 +1,17 @@
 // Runs the real host as a process, on a free port, with the fixture plugin and a folder of its own. Tests can kill and restart it.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -65,7 +75,11 @@ export class Host {
     const listen = this.url === "" ? "127.0.0.1:0" : this.url.slice("http://".length);
     const log = openSync(join(this.folder, "host.log"), "a");
     const words = ["serve", "--listen", listen, "--config", "toolgate.toml"];
-    const child = spawn(BINARY, words, { cwd: this.folder, env: environment(), stdio: ["ignore", "pipe", log] });
+    const child = spawn(BINARY, words, {
+      cwd: this.folder,
+      env: environment(),
+      stdio: ["ignore", "pipe", log],
+    });
     closeSync(log);
     this.#child = child;
     if (child.stdout === null) throw new Error("the host's output is not piped");
@@ -77,7 +91,9 @@ export class Host {
         if (line.startsWith(LISTENS)) url = line.slice(LISTENS.length).trim();
         if (line.startsWith(READY)) fulfil(url);
       });
-      lines.on("close", () => reject(new Error(`the host ended:\n${readFileSync(join(this.folder, "host.log"), "utf8")}`)));
+      lines.on("close", () =>
+        reject(new Error(`the host ended:\n${readFileSync(join(this.folder, "host.log"), "utf8")}`)),
+      );
     });
   }
 
@@ -106,7 +122,10 @@ export class Host {
   /** Runs a command of the binary, and returns its output. */
   async command(words: string[], token?: string): Promise<string> {
     const env = { ...environment(), ...(token !== undefined && { TOOLGATE_TOKEN: token }) };
-    const ran = promisify(execFile)(BINARY, [...words, "--config", "toolgate.toml"], { cwd: this.folder, env });
+    const ran = promisify(execFile)(BINARY, [...words, "--config", "toolgate.toml"], {
+      cwd: this.folder,
+      env,
+    });
     return (await ran).stdout;
   }
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export class Proxy {
+export class TokenProxy {
   /** The host behind it. */
   target = "";
   token = "";
@@ -24,8 +24,8 @@ export class Proxy {
   }
 
   /** A proxy on a free port. */
-  static async listen(): Promise<Proxy> {
-    const proxy = new Proxy();
+  static async listen(): Promise<TokenProxy> {
+    const proxy = new TokenProxy();
     proxy.#server.listen(0, "127.0.0.1");
     await once(proxy.#server, "listening");
     return proxy;

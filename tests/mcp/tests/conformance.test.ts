@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Host } from "../src/host.ts";
-import { Proxy } from "../src/proxy.ts";
+import { TokenProxy } from "../src/proxy.ts";
 
 const FOLDER = join(import.meta.dirname, "..");
 const SUITE = join(FOLDER, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
@@ -32,10 +32,10 @@ const RUNS = SINGLE.length + 2;
 
 describe("conformance", { concurrency: true }, () => {
   let host: Host;
-  let proxies: Proxy[];
+  let proxies: TokenProxy[];
 
   before(async () => {
-    proxies = await Promise.all(Array.from({ length: RUNS }, () => Proxy.listen()));
+    proxies = await Promise.all(Array.from({ length: RUNS }, () => TokenProxy.listen()));
     host = new Host(proxies.map((proxy) => proxy.url));
     await host.start();
     for (const [number, proxy] of proxies.entries()) {
@@ -56,7 +56,8 @@ describe("conformance", { concurrency: true }, () => {
     const all = [SUITE, "server", "--url", `${proxy.url}/mcp`, ...words, "--expected-failures", expected];
     const child = spawn(process.execPath, all, { cwd: host.folder, env: { ...process.env, NO_COLOR: "1" } });
     let said = "";
-    for (const output of [child.stdout, child.stderr]) output.on("data", (text: Buffer) => (said += text.toString()));
+    for (const output of [child.stdout, child.stderr])
+      output.on("data", (text: Buffer) => (said += text.toString()));
     const code = await new Promise((ended) => child.on("close", ended));
     proxy.close();
     assert.equal(code, 0, said);

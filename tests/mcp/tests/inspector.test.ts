@@ -34,7 +34,15 @@ describe("the inspector", () => {
   after(() => host.dispose());
 
   async function call(tool: string, args: object): Promise<Printed["result"]> {
-    const words = ["--cli", `${host.url}/mcp`, "--transport", "http", "--format", "json", "--stored-auth-only"];
+    const words = [
+      "--cli",
+      `${host.url}/mcp`,
+      "--transport",
+      "http",
+      "--format",
+      "json",
+      "--stored-auth-only",
+    ];
     words.push("--header", `Authorization: Bearer ${token}`, "--method", "tools/call");
     words.push("--tool-name", tool, "--tool-args-json", JSON.stringify(args));
     // Its settings stay in the folder of the test.

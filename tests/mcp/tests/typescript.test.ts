@@ -50,7 +50,10 @@ describe("the SDK for TypeScript", () => {
     assert.equal((await client.callTool({ name: "test_error_handling", arguments: {} })).isError, true);
     await assert.rejects(client.callTool({ name: "no_such_tool", arguments: {} }), { code: -32602 });
     // Its argument is in a header too, which the host compares.
-    assert.equal(text(await client.callTool({ name: "regional", arguments: { region: "Zürich" } })), "Zürich");
+    assert.equal(
+      text(await client.callTool({ name: "regional", arguments: { region: "Zürich" } })),
+      "Zürich",
+    );
     await client.close();
   });
 

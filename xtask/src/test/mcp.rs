@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use crate::console;
 use crate::tools::Tool;
@@ -14,8 +14,7 @@ use crate::workspace::{Invocation, binary, root};
 const FOLDER: &str = "tests/mcp";
 
 /// Python's SDK. `tests/mcp/tests/python.test.ts` runs it.
-const PYTHON: Tool =
-    Tool { name: "mcp", program: "python", requirements: "tests/mcp/requirements.txt", part: "mcp" };
+const PYTHON: Tool = Tool { name: "mcp", program: "python", requirements: "tests/mcp/requirements.txt", part: "mcp" };
 
 /// Runs the tests.
 pub(crate) fn run() -> Result<()> {
@@ -26,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
     let tests = Invocation::new("node --test")
         .program(&node())
         .in_folder(FOLDER)
-        .words("--test-reporter spec tests/*.test.ts")
+        .words("--test-concurrency 3 --test-reporter spec tests/*.test.ts")
         .variable("PYTHON", python.display().to_string())
         .variable("TOOLGATE_BINARY", binary("toolgate")?.display().to_string());
     for command in [check, tests] {
@@ -38,8 +37,8 @@ pub(crate) fn run() -> Result<()> {
 
 /// The Node.js among the packages, or the machine's.
 fn node() -> PathBuf {
-    let packages = ["x64", "arm64"].map(|machine| root().join(FOLDER).join("node_modules/node-linux-").with_file_name(format!("node-linux-{machine}")));
-    packages.into_iter().map(|package| package.join("bin/node")).find(|node| node.is_file()).unwrap_or_else(|| "node".into())
+    let of_machine = |machine| root().join(FOLDER).join(format!("node_modules/node-linux-{machine}/bin/node"));
+    ["x64", "arm64"].map(of_machine).into_iter().find(|node| node.is_file()).unwrap_or_else(|| "node".into())
 }
 
 /// Installs the packages in the versions of the lock file, if it has changed.

@@ -1,6 +1,7 @@
 //! `mcp`: the tools for one MCP client, over standard input and output. It joins the host that runs on the data folder, or
 //! starts one.
 
+mod marked;
 mod relay;
 
 use std::path::PathBuf;
