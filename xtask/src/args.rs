@@ -13,8 +13,8 @@ Usage: cargo xtask TASK
                            the console's npm packages
   test [--without PART]…   everything that CI runs; PART is one of
                            fmt, edges, dependencies, deny, web, guests, build, library, aarch64,
-                           languages, syscalls, mounts, landlock, tests, demo, install, schemathesis, browser, fuzz,
-                           clippy, docs
+                           languages, syscalls, mounts, landlock, tests, demo, install, schemathesis, mcp, browser,
+                           fuzz, clippy, docs
   demo [--answer] [--port N] [--without languages]
                            do what `build` does, start a host with the example plugins, submit a turn, kill the host,
                            restart it, and show what happens; --answer answers suspensions instead of a person

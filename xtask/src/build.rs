@@ -19,6 +19,9 @@ pub(crate) fn guest_commands() -> impl Iterator<Item = Invocation> {
     })
 }
 
+/// The plugin of `tests/mcp`, which is no example.
+const NO_EXAMPLE: &str = "conformance";
+
 /// Builds the example plugins and returns their components.
 pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
     setup::guest_target()?;
@@ -30,6 +33,7 @@ pub(crate) fn example_plugins() -> Result<Vec<PathBuf>> {
     let mut components: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
+        .filter(|path| path.file_stem().is_some_and(|name| name != NO_EXAMPLE))
         .collect();
     components.sort();
     Ok(components)

@@ -8,6 +8,7 @@ mod edges;
 mod fuzz;
 mod install;
 mod languages;
+mod mcp;
 mod schemathesis;
 
 use std::time::{Duration, Instant};
@@ -45,6 +46,7 @@ pub(crate) enum Part {
     Demo,
     Install,
     Schemathesis,
+    Mcp,
     Browser,
     Fuzz,
     Clippy,
@@ -52,7 +54,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -70,6 +72,7 @@ impl Part {
         Self::Demo,
         Self::Install,
         Self::Schemathesis,
+        Self::Mcp,
         Self::Browser,
         Self::Fuzz,
         Self::Clippy,
@@ -95,6 +98,7 @@ impl Part {
             Self::Demo => "demo",
             Self::Install => "install",
             Self::Schemathesis => "schemathesis",
+            Self::Mcp => "mcp",
             Self::Browser => "browser",
             Self::Fuzz => "fuzz",
             Self::Clippy => "clippy",
@@ -129,6 +133,9 @@ impl Part {
             Self::Demo => "the demo has the expected outcome, with the binary of the tests",
             Self::Install => "the README's `cargo install` installs toolgate",
             Self::Schemathesis => "a running host conforms to its own OpenAPI document",
+            Self::Mcp => {
+                "MCP clients of others work: the conformance suite, two official SDKs, the inspector (from npm and PyPI)"
+            }
             Self::Browser => "the console and sdk/web work in a browser (Playwright)",
             Self::Fuzz => "a short run of each fuzz target finds no broken invariant (libFuzzer)",
             Self::Clippy => "no warning in any workspace",
@@ -154,6 +161,7 @@ impl Part {
             Self::Deny => return deny::check(),
             Self::Web => return web::check().map(|()| None),
             Self::Schemathesis => return schemathesis::run().map(|()| None),
+            Self::Mcp => return mcp::run().map(|()| None),
             Self::Browser => return browser::run().map(|()| None),
             Self::Fuzz => return fuzz::run().map(|()| None),
             Self::Languages => return languages::run().map(|()| None),

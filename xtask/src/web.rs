@@ -91,7 +91,7 @@ fn without(missing: &anyhow::Error) {
 }
 
 /// Makes sure that Node.js is installed and new enough.
-fn node() -> Result<()> {
+pub(crate) fn node() -> Result<()> {
     if !Invocation::new("node --version").succeeds() || !Invocation::new("npm --version").succeeds() {
         bail!("Node.js with npm is missing; {REMEDY}");
     }

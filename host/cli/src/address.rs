@@ -4,6 +4,8 @@
 //! file for as long as it runs, and an address counts only while its file is locked. The operating system releases the lock
 //! with the host.
 
+use std::error::Error;
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -92,8 +94,26 @@ impl<T: Transport> Connector<T> for Found {
         if self.counts()? {
             return Ok(chained);
         }
-        Err(io::Error::other("the host has ended").into())
+        Err(io::Error::other(Ended).into())
     }
+}
+
+/// The host of a connection has ended. Nothing was sent.
+#[derive(Debug)]
+struct Ended;
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the host has ended")
+    }
+}
+
+impl Error for Ended {}
+
+/// Whether nothing was sent because the host has ended. If another one runs at its address, the next request reaches that.
+#[cfg(any(feature = "mcp", test))]
+pub(crate) fn was_not_sent(error: &ureq::Error) -> bool {
+    matches!(error, ureq::Error::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<Ended>()))
 }
 
 #[cfg(test)]
@@ -153,6 +173,7 @@ mod tests {
         drop(published);
         let agent = crate::client::agent(Some(found), true);
         let failed = agent.get(&url).header("authorization", "Bearer secret").call().expect_err("the host has ended");
+        assert!(was_not_sent(&failed), "{failed}");
         assert!(failed.to_string().contains("the host has ended"), "{failed}");
         let (mut stream, _) = listener.accept().expect("a connection");
         assert_eq!(io::read_to_string(&mut stream).expect("reads"), "", "and nothing was sent");

@@ -6,7 +6,7 @@ use domain::CallId;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
     ErrorData, GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    RequestMetaObject, ServerCapabilities, ServerConfig, UpdateTaskParams,
+    RequestMetaObject, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -119,12 +119,20 @@ impl ServerHandler for Connection {
         tasks::cancel(&self.calls, &request.task_id).await.map_err(fault)
     }
 
+    /// rmcp compares the headers of a call with the arguments that the schema of its tool marks.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::of_name(&self.calls.shared.parts.handle.tools(), name)
+    }
+
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if METHODS.contains(&request.method.as_str()) {
+        let is_new = context.protocol_version().is_some_and(|revision| revision >= ProtocolVersion::V_2026_07_28);
+        let method = request.method.as_str();
+        // This revision has no `initialize`.
+        if METHODS.contains(&method) && !(is_new && method == "initialize") {
             return Err(ErrorData::invalid_params(format!("the params of {} are invalid", request.method), None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this host does not have this method", None))

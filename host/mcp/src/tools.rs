@@ -17,12 +17,24 @@ const TOOL: &str = "dev.toolgate/tool";
 /// The live tools in the order of their names, and `toolgate_wait`. A provider carries out its tools itself, so they are left
 /// out. A tool of a plugin that is named like the one of this host is left out too: calls of that name never reach it.
 pub(crate) fn listed(live: &[Arc<KnownTool>]) -> Result<Vec<Tool>, ErrorData> {
-    let offered = live.iter().filter(|live| live.tool.executor != Executor::Provider);
-    let offered = offered.filter(|live| live.tool.name.as_str() != wait::NAME);
+    let offered = live.iter().filter(|live| is_offered(live));
     let mut tools = offered.map(|live| tool(live)).collect::<Result<Vec<_>, _>>()?;
     tools.push(wait::tool());
     tools.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(tools)
+}
+
+/// The listed tool with this name.
+pub(crate) fn of_name(live: &[Arc<KnownTool>], name: &str) -> Option<Tool> {
+    if name == wait::NAME {
+        return Some(wait::tool());
+    }
+    let live = live.iter().find(|live| live.tool.name.as_str() == name)?;
+    if is_offered(live) { tool(live).ok() } else { None }
+}
+
+fn is_offered(live: &KnownTool) -> bool {
+    live.tool.executor != Executor::Provider && live.tool.name.as_str() != wait::NAME
 }
 
 fn tool(live: &KnownTool) -> Result<Tool, ErrorData> {

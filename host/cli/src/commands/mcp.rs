@@ -2,6 +2,7 @@
 //! starts one.
 
 mod install;
+mod marked;
 mod relay;
 
 use std::path::PathBuf;

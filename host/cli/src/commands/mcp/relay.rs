@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use ureq::Body;
 use ureq::http::{Response, header};
 
+use super::marked;
+use crate::address;
 use crate::client::Client;
 use crate::report::Report;
 
@@ -33,6 +35,9 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// JSON-RPC: the host has not answered.
 const INTERNAL_ERROR: i64 = -32603;
+
+/// The headers of a request do not repeat what they must.
+const HEADER_MISMATCH: i64 = -32020;
 
 #[derive(Deserialize)]
 struct Message {
@@ -156,11 +161,12 @@ impl Relay {
             let name = message.params.name.as_deref().or(message.params.task_id.as_deref());
             headers.extend(name.map(|name| ("mcp-name", name)));
         }
-        let answer = self
-            .client
-            .send(PATH, &headers, text, TIME)
-            .map_err(|error| format!("the host does not answer: {error}"))?;
-        let answers = messages(answer)?;
+        let mut answers = self.send(&headers, text)?;
+        if message.method.as_deref() == Some("tools/call") && is_mismatch(&answers) {
+            let marked = self.marked(message, text, &headers)?;
+            headers.extend(marked.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+            answers = self.send(&headers, text)?;
+        }
         if message.method.as_deref() == Some("initialize") {
             let result = answers.first().and_then(|answer| serde_json::from_str::<Value>(answer).ok());
             let result = result.and_then(|mut answer| answer.get_mut("result").map(Value::take));
@@ -170,9 +176,48 @@ impl Relay {
         Ok(answers)
     }
 
+    fn send(&self, headers: &[(&str, &str)], text: &[u8]) -> Result<Vec<String>, String> {
+        let mut answer = self.client.send(PATH, headers, text, TIME);
+        if answer.as_ref().is_err_and(address::was_not_sent) {
+            answer = self.client.send(PATH, headers, text, TIME);
+        }
+        messages(answer.map_err(|error| format!("the host does not answer: {error}"))?)
+    }
+
+    /// The headers that repeat arguments of this call. A client over a pipe sends none.
+    fn marked(&self, call: &Message, text: &[u8], headers: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
+        let list =
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": { "_meta": call.params.meta } });
+        let of_list = headers.iter().filter(|(name, _)| *name != "mcp-method" && *name != "mcp-name");
+        let of_list: Vec<_> = of_list.copied().chain([("mcp-method", "tools/list")]).collect();
+        let answers = self.send(&of_list, list.to_string().as_bytes())?;
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        let listed = answers.first().map(|answer| read(answer)).unwrap_or_default();
+        let tools = listed.pointer("/result/tools").and_then(Value::as_array);
+        let name = call.params.name.as_deref();
+        let tool = tools.and_then(|tools| tools.iter().find(|tool| tool["name"].as_str() == name));
+        let arguments = read(str::from_utf8(text).unwrap_or_default());
+        let of_tool = |tool: &Value| marked::headers(&tool["inputSchema"], &arguments["params"]["arguments"]);
+        Ok(tool.map(of_tool).unwrap_or_default())
+    }
+
     fn locked(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the answer is that headers are missing.
+fn is_mismatch(answers: &[String]) -> bool {
+    #[derive(Deserialize)]
+    struct Refused {
+        error: Code,
+    }
+    #[derive(Deserialize)]
+    struct Code {
+        code: i64,
+    }
+    let refused = answers.first().and_then(|answer| serde_json::from_str::<Refused>(answer).ok());
+    refused.is_some_and(|refused| refused.error.code == HEADER_MISMATCH)
 }
 
 /// The messages of an answer: one, or none to a notification. A refusal of the host's API is an error.

@@ -1,0 +1,87 @@
+// The public conformance suite of the protocol.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { Host } from "../src/host.ts";
+import { TokenProxy } from "../src/proxy.ts";
+
+const FOLDER = join(import.meta.dirname, "..");
+const SUITE = join(FOLDER, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
+
+/** Scenarios that the requirements of a revision do not score. */
+const SINGLE = [
+  "tasks-lifecycle",
+  "tasks-capability-negotiation",
+  "tasks-wire-fields",
+  "tasks-request-state-removal",
+  "tasks-mrtr-input",
+  "tasks-request-headers",
+  "tasks-dispatch-and-envelope",
+  "tasks-status-notifications",
+  "tasks-required-task-error",
+  "tasks-mrtr-composition",
+  "json-schema-2020-12",
+  "http-header-validation",
+  "http-custom-header-server-validation",
+];
+
+/** How many runs there are, each with a principal of its own: the same calls of one principal are one call. */
+const RUNS = SINGLE.length + 2;
+
+describe("conformance", { concurrency: true }, () => {
+  let host: Host;
+  let proxies: TokenProxy[];
+
+  before(async () => {
+    proxies = await Promise.all(Array.from({ length: RUNS }, () => TokenProxy.listen()));
+    host = new Host(proxies.map((proxy) => proxy.url));
+    await host.start();
+    for (const [number, proxy] of proxies.entries()) {
+      proxy.target = host.url;
+      proxy.token = await host.token(`client-${number}`, "caller");
+    }
+  });
+
+  after(async () => {
+    for (const proxy of proxies) proxy.close();
+    await host.dispose();
+  });
+
+  /** Runs the suite, and returns the expected failures that it saw. The suite itself fails if others are there, or if an expected one passes. */
+  async function run(words: string[], expected: string): Promise<string[]> {
+    const proxy = proxies.pop();
+    assert(proxy !== undefined, "there are more runs than principals");
+    const all = [SUITE, "server", "--url", `${proxy.url}/mcp`, ...words, "--expected-failures", expected];
+    const child = spawn(process.execPath, all, { cwd: host.folder, env: { ...process.env, NO_COLOR: "1" } });
+    let said = "";
+    for (const output of [child.stdout, child.stderr])
+      output.on("data", (text: Buffer) => (said += text.toString()));
+    const code = await new Promise((ended) => child.on("close", ended));
+    proxy.close();
+    assert.equal(code, 0, said);
+    return [...said.matchAll(/^ {2}~ (.+)$/gm)].map((found) => found[1] ?? "");
+  }
+
+  const file = (revision: string) => join(FOLDER, "expected", `${revision}.yml`);
+
+  /** The entries of a list of expected failures. */
+  const entries = (revision: string) =>
+    [...readFileSync(file(revision), "utf8").matchAll(/^ {2}- (\S+)/gm)].map((found) => found[1]);
+
+  it("revision 2026-07-28 and its extension tasks", async () => {
+    const expected = file("2026-07-28");
+    const runs = [
+      run(["--requirements", "2026-07-28"], expected),
+      ...SINGLE.map((name) => run(["--scenario", name, "--spec-version", "2026-07-28", "--force"], expected)),
+    ];
+    const seen = new Set((await Promise.all(runs)).flat());
+    assert.deepEqual([...seen].sort(), entries("2026-07-28").sort(), "every entry is a failure of some run");
+  });
+
+  it("revision 2025-11-25", async () => {
+    const seen = await run(["--suite", "all", "--spec-version", "2025-11-25"], file("2025-11-25"));
+    assert.deepEqual([...new Set(seen)].sort(), entries("2025-11-25").sort());
+  });
+});

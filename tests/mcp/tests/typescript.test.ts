@@ -1,0 +1,186 @@
+// The official SDK for TypeScript and its package for tasks, over HTTP. The host is killed while calls wait.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type CallToolResult, Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  createApplicationInputHandler,
+  createTaskSessionFromClient,
+  type RawClientDispatch,
+  resultFromTaskOutcome,
+  type TaskEnabledSession,
+} from "@modelcontextprotocol/ext-tasks/client";
+import { Host, until } from "../src/host.ts";
+
+const INFO = { name: "sdk", version: "1" };
+const REVISION = "2026-07-28";
+
+/** With it, a client chooses the id of its call. */
+const CALL_ID = "dev.toolgate/callId";
+
+describe("the SDK for TypeScript", () => {
+  const host = new Host();
+  let token: string;
+
+  before(async () => {
+    await host.start();
+    token = await host.token("typescript", "caller");
+  });
+  after(() => host.dispose());
+
+  async function connected(mode: "auto" | "legacy", capabilities = {}): Promise<Client> {
+    const client = new Client(INFO, { capabilities, versionNegotiation: { mode } });
+    const requestInit = { headers: { authorization: `Bearer ${token}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${host.url}/mcp`), { requestInit }));
+    return client;
+  }
+
+  /** The text of a successful result. */
+  function text(result: unknown): string {
+    const { content, isError } = result as CallToolResult;
+    const first = content[0];
+    assert(isError !== true && first?.type === "text", JSON.stringify(result));
+    return first.text;
+  }
+
+  it("lists the tools, and calls them", async () => {
+    const client = await connected("auto");
+    assert.equal(client.getNegotiatedProtocolVersion(), REVISION);
+    const { tools } = await client.listTools();
+    assert(tools.some((tool) => tool.name === "toolgate_wait"));
+    assert.equal((await client.callTool({ name: "test_error_handling", arguments: {} })).isError, true);
+    await assert.rejects(client.callTool({ name: "no_such_tool", arguments: {} }), { code: -32602 });
+    // Its argument is in a header too, which the host compares.
+    assert.equal(
+      text(await client.callTool({ name: "regional", arguments: { region: "Zürich" } })),
+      "Zürich",
+    );
+    await client.close();
+  });
+
+  for (const mode of ["auto", "legacy"] as const) {
+    it(`lane wait (${mode}): the same request joins the call, and toolgate_wait has its outcome`, async () => {
+      const client = await connected(mode);
+      const id = `chosen-${mode}`;
+      const call = () =>
+        client.callTool({ name: "gated_greet", arguments: { name: mode }, _meta: { [CALL_ID]: id } });
+      const lost = assert.rejects(call());
+      const before = await host.pending("gated_greet");
+      await host.restart();
+      await lost;
+
+      const again = call();
+      const wait = client.callTool({ name: "toolgate_wait", arguments: { call: id } });
+      assert.equal((await host.pending("gated_greet")).suspension, before.suspension);
+      await host.approve(before.suspension);
+      assert.equal(text(await again), `Hello, ${mode}!`);
+      assert.equal(text(await wait), `Hello, ${mode}!`);
+      await client.close();
+    });
+  }
+
+  it("lane form: the user of the client answers", async () => {
+    const client = await connected("auto", { elicitation: { form: {} } });
+    const asked: string[] = [];
+    client.setRequestHandler("elicitation/create", async ({ params }) => {
+      asked.push(params.message);
+      await host.restart();
+      return { action: "accept", content: asked.length === 1 ? { name: "Ann" } : { color: "blue" } };
+    });
+    const result = await client.callTool({ name: "test_input_required_result_multi_round", arguments: {} });
+    assert.equal(text(result), "Ann likes blue");
+    assert.equal(asked.length, 2, asked.join("; "));
+    await client.close();
+  });
+
+  /** A session that uses tasks. The SDK does not send them itself, so its package takes a function that does. */
+  function withTasks(client: Client, answer: () => Promise<Record<string, boolean>>): TaskEnabledSession {
+    let last = 0;
+    const rawDispatch: RawClientDispatch = async (request) => {
+      const { method, params } = request as { method: string; params: { name?: string; taskId?: string } };
+      last += 1;
+      const response = await fetch(`${host.url}/mcp`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          "mcp-protocol-version": REVISION,
+          "mcp-method": method,
+          "mcp-name": params.name ?? params.taskId ?? "",
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: last, method, params }),
+      });
+      const { result, error } = await response.json();
+      return error === undefined ? { kind: "result", result } : { kind: "error", error };
+    };
+    const never = () => assert.fail("the host asked for something else");
+    return createTaskSessionFromClient(client, {
+      endpointId: "toolgate",
+      rawDispatch,
+      v2RequestFraming: {
+        protocolVersion: REVISION,
+        clientInfo: INFO,
+        clientCapabilities: { elicitation: { form: {} } },
+      },
+      onInputRequest: createApplicationInputHandler({
+        elicitation: async () => ({ action: "accept", content: await answer() }),
+        sampling: never,
+        roots: never,
+      }),
+    });
+  }
+
+  it("lane task: the task asks, also after a kill", async () => {
+    const client = await connected("auto");
+    const session = withTasks(client, async () => {
+      await host.restart();
+      return { confirm: true };
+    });
+    const execution = await session.callTool("confirm_delete", { filename: "a.txt" });
+    assert.equal(execution.kind, "task");
+    assert.equal(text(resultFromTaskOutcome((await execution.settle()).outcome)), "a.txt is deleted");
+    await session.close();
+    await client.close();
+  });
+
+  it("lane task: another session resumes it after a kill, and its outcome stays", async () => {
+    const never = () => assert.fail("an approval is not asked in the client");
+    const client = await connected("auto");
+    const session = withTasks(client, never);
+    const execution = await session.callTool("gated_greet", { name: "Bea" });
+    assert(execution.kind === "task");
+    const reference = execution.serializeReference();
+    const { suspension } = await host.pending("gated_greet");
+    await host.kill();
+    await execution.detach();
+    await session.close();
+    await client.close();
+    await host.start();
+
+    const next = await connected("auto");
+    const resumed = withTasks(next, never);
+    const resumption = await resumed.resumeTask(reference);
+    await host.approve(suspension);
+    assert.equal(text(resultFromTaskOutcome((await resumption.settle()).outcome)), "Hello, Bea!");
+
+    await host.restart();
+    const last = await resumed.resumeTask(reference);
+    assert.equal(text(resultFromTaskOutcome((await last.settle()).outcome)), "Hello, Bea!");
+    await resumed.close();
+    await next.close();
+  });
+
+  it("lane task: a cancelled task ends its call", async () => {
+    const client = await connected("auto");
+    const session = withTasks(client, () => assert.fail("nothing is asked"));
+    const execution = await session.callTool("gated_greet", { name: "Cem" });
+    await host.pending("gated_greet");
+    await execution.cancel();
+    await until("the end of the call", async () => {
+      const open = await host.command(["pending", "--json"]);
+      return open.includes("gated_greet") ? undefined : true;
+    });
+    await session.close();
+    await client.close();
+  });
+});
