@@ -136,7 +136,7 @@ fn invalid_rules_are_refused() {
           t:2:46: `via` is "phone", and it must be one of `console`, `api`, `link`, `mcp-form`
           -
         rule = 'ask', needs = [{ via = [] }]
-          t:2:28: it names no channel
+          t:2:28: `via` names no channel
           name a channel, or remove `via` to count all
         rule = 'ask', needs = [{ via = ['mcp-form'] }]
           t:2:28: no approval comes through `mcp-form`, so nobody could approve

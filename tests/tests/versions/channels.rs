@@ -51,7 +51,7 @@ fn made() -> Host {
     host
 }
 
-/// What people gave counts on, with its channels.
+/// Earlier votes and delegations still count, with their channels.
 fn goes_on(archive: &Path) {
     let mut host = unpacked(archive.to_str().unwrap(), setup());
     let tokens: Value = serde_json::from_slice(&fs::read(host.data().join("tokens-of-test.json")).unwrap()).unwrap();
