@@ -38,4 +38,4 @@ pub use principals::Principals;
 pub use retention::{EndedTurn, EndedTurns, Loaded, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
 pub use store::Store;
-pub use tools::{CHECK_COST, Checks, End, KnownTool, Permit, Progress, Run, RunMonitor, Tools};
+pub use tools::{CHECK_COST, Checks, End, KnownTool, Lingering, Permit, Progress, Run, RunMonitor, Tools};
