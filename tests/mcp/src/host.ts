@@ -33,7 +33,7 @@ const READY = "ready: ";
 const PATIENCE = 60_000;
 const LOOK = 50;
 
-/** What a call waits for. */
+/** An open suspension. */
 export interface Pending {
   suspension: string;
   tool: string;

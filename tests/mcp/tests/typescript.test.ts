@@ -107,7 +107,7 @@ describe("the SDK for TypeScript", () => {
     await client.close();
   });
 
-  it("lane page: an approval is a page, and opening it approves nothing", async () => {
+  it("lane page: an approval is a page, which approves nothing", async () => {
     const client = await connected("auto", { elicitation: { url: {} } });
     let opened = "";
     client.setRequestHandler("elicitation/create", async ({ params }) => {
@@ -177,7 +177,7 @@ describe("the SDK for TypeScript", () => {
     await client.close();
   });
 
-  it("lane task: another session resumes it after a kill, and its outcome stays", async () => {
+  it("lane task: another session resumes it after a kill", async () => {
     const never = () => assert.fail("an approval is not asked in the client");
     const client = await connected("auto");
     const session = withTasks(client, never);
