@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod binary;
+pub mod browser;
 pub mod clock;
 pub mod dev;
 pub mod disk;

@@ -1,52 +1,16 @@
 //! Sessions and links of the real host after kills: log-ins stay valid, log-outs stay final, and used links stay used.
 
 use serde_json::{Value, json};
+use toolgate_tests::browser::Browser;
 use toolgate_tests::host::Setup;
-use toolgate_tests::http::{Answer, Client, suspension_of};
-
-/// A browser with its cookie and CSRF token.
-struct Browser {
-    client: Client,
-    cookie: String,
-    csrf: String,
-}
-
-impl Browser {
-    /// The session from this response.
-    #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-    fn of(client: Client, answer: &Answer) -> Self {
-        let session = answer.ok(200);
-        let set = answer.headers["set-cookie"].to_str().unwrap();
-        let cookie = set.split(';').next().unwrap().to_owned();
-        Self { client, cookie, csrf: session["csrf"].as_str().unwrap().to_owned() }
-    }
-
-    #[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-    fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
-        let headers = [
-            ("cookie", self.cookie.as_str()),
-            ("x-toolgate-csrf", &self.csrf),
-            ("sec-fetch-site", "same-origin"),
-            ("content-type", "application/json"),
-        ];
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        self.client.send(method, path, &headers, body.as_bytes()).unwrap()
-    }
-
-    fn whose(&self) -> Answer {
-        self.send("GET", "/v1/session", &Value::Null)
-    }
-}
+use toolgate_tests::http::{Client, suspension_of};
 
 #[test]
 fn kill_keeps_log_ins_log_outs_and_used_links() {
     let mut host = Setup::with(&["ask"]).start();
     let suspension = suspension_of(&host.agent.call("c", "ask_user", json!({"question": "Tea?"})));
     let token = host.approver.token().to_owned();
-    let log_in = || {
-        let answer = host.stranger().post("/v1/session", &json!({"token": token}));
-        Browser::of(host.stranger(), &answer)
-    };
+    let log_in = || Browser::log_in(&host.stranger(), &token);
     let (stays, ends) = (log_in(), log_in());
     host.kill();
     host.start();
@@ -103,5 +67,5 @@ fn vote_through_a_link_is_marked() {
     let _ = bob.resolve(&suspension, json!({"decision": "approve"})).ok(200);
     let read = read(&bob);
     assert_eq!((&read["votes"][0]["by"], &read["votes"][0]["via"]), (&json!("alice"), &json!("link")), "it stays");
-    assert_eq!((&read["closed"]["by"], &read["closed"]["via"]), (&json!("bob"), &Value::Null));
+    assert_eq!((&read["closed"]["by"], &read["closed"]["via"]), (&json!("bob"), &json!("api")));
 }

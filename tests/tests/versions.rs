@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "versions/channels.rs"]
+mod channels;
 #[path = "versions/doubts.rs"]
 mod doubts;
 #[path = "versions/folders.rs"]

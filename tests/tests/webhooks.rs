@@ -271,7 +271,7 @@ async fn messages_are_sent_in_order_and_recorded() {
     assert_eq!((said.get("arguments"), said.get("closed"), opened.2.get("url")), (None, None, None));
     assert_eq!(
         closed.2["suspension"]["closed"],
-        serde_json::json!({"state": "deny", "by": "bob", "at": "1970-01-01T00:16:40.000Z"})
+        serde_json::json!({"state": "deny", "by": "bob", "at": "1970-01-01T00:16:40.000Z", "via": "api"})
     );
 
     let handle = world.running.as_ref().unwrap().0.handle();

@@ -111,7 +111,7 @@ describe("a timeline", () => {
               needs: [{ who: ["group:finance"], quorum: 2, votes: 1, escalated: false }],
             },
           ],
-          end: { state: "approve", by: "carol" },
+          end: { state: "approve", by: "carol", via: "console" },
         },
       ],
     };
@@ -121,7 +121,7 @@ describe("a timeline", () => {
     expect(steps[0]).toMatch(
       /^ann \(by a link\) approved with edited arguments, 1 of 2 approvals from group:finance: the call still waits/,
     );
-    expect(steps[1]).toMatch(/^approve by carol/);
+    expect(steps[1]).toMatch(/^approve by carol \(in the console\)/);
     const edit = place.querySelector('[aria-label="Changes by ann"]');
     expect([...(edit?.children ?? [])].map(({ textContent }) => textContent)).toEqual([
       "  {",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ExactNumber, parseExact } from "../src/text/json";
 import { shown, shownLines } from "../src/text/shown";
-import { bytes, counted, shortMoment, span } from "../src/text/words";
+import { bytes, counted, shortMoment, span, through } from "../src/text/words";
 
 describe("shown", () => {
   it.each([
@@ -64,6 +64,17 @@ describe("words", () => {
   it("counts and sizes", () => {
     expect([counted(1, "call"), counted(0, "call")]).toEqual(["1 call", "0 calls"]);
     expect([bytes(1023), bytes(1536), bytes(5 * 1024 ** 3)]).toEqual(["1023 B", "1.5 KiB", "5.0 GiB"]);
+  });
+
+  it.each([
+    [undefined, ""],
+    ["console", " (in the console)"],
+    ["api", " (through the API)"],
+    ["link", " (by a link)"],
+    ["mcp-form", " (in a form of an MCP client)"],
+    ["new\u202E", " (by a new\\u{202e})"],
+  ])("the channel %j is %j", (via, words) => {
+    expect(through(via)).toBe(words);
   });
 
   it("keeps an invalid time as it is", () => {

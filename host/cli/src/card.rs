@@ -50,9 +50,6 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     if item.kind.0 == SuspensionKind::Approval && takes_several {
         row(&mut card, "has", &approvals(&item.needs));
     }
-    if is_open {
-        channels(&mut card, &item.needs);
-    }
     if let Some(defaults) = &item.defaults {
         let about = if arguments::is_edited(item) { "for the arguments as submitted: " } else { "" };
         row(&mut card, "defaults", &format!("{about}{}", escape::json_line(defaults.as_str())));
@@ -164,6 +161,7 @@ fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
         | SuspensionKind::RateLimit => Role::Approver,
     }
     .as_str();
+    channels(card, &item.needs);
     match &item.you {
         Some(You { may_answer: false, why_not, role, .. }) => {
             let why_not = why_not.as_deref().unwrap_or("you may not answer this");

@@ -132,17 +132,18 @@ impl Client {
         parse(&self.post(path, &[], &serde_json::to_vec(value)?)?)
     }
 
-    /// Posts a message of another protocol. The answer may have any status.
+    /// Posts a message of another protocol. The answer may have any status, and must come within the time.
     #[cfg(feature = "mcp")]
     pub(crate) fn send(
         &self,
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
+        time: Duration,
     ) -> Result<Response<Body>, ureq::Error> {
         let request = self.agent.post(format!("{}{path}", self.url));
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let request = request.config().timeout_global(Some(Duration::from_secs(120))).build();
+        let request = request.config().timeout_global(Some(time)).build();
         self.signed(request).content_type("application/json").send(body)
     }
 

@@ -19,6 +19,8 @@ mod dev;
 mod events;
 mod export;
 mod grants;
+#[cfg(feature = "mcp")]
+mod hook;
 mod journal;
 pub(crate) mod logs;
 mod man;
@@ -95,6 +97,8 @@ register! {
     serve::Serve,
     #[cfg(feature = "mcp")]
     mcp::Mcp,
+    #[cfg(feature = "mcp")]
+    hook::Hook,
     check::Check,
     conform::Conform,
     pack::Pack,

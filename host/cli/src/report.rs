@@ -74,6 +74,12 @@ impl Report {
         parts.fold(Self::new(Exit::Usage, message), Self::hint)
     }
 
+    /// The sentence.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// A failure that is printed already: only the exit code is left.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self { silent: true, ..Self::new(exit, "") }

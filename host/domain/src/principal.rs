@@ -143,8 +143,7 @@ impl Channels {
     pub const OF_APPROVALS: Self =
         Self(1 << Channel::Console as u8 | 1 << Channel::Api as u8 | 1 << Channel::Link as u8);
 
-    /// Whether answers through every channel count.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference whether to write the field")]
+    /// Whether answers through every channel count. By reference, as serde asks.
     #[must_use]
     pub const fn is_any(&self) -> bool {
         self.0 == 0

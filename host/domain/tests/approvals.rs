@@ -96,15 +96,15 @@ enum Happening {
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
-    let (people, calls) = ((0..PEOPLE.len(), channel()), 0..3_usize);
+    let (people, calls) = (|| (0..PEOPLE.len(), channel()), 0..3_usize);
     // Most people edit nothing, and many choose the same edit.
     let edit = || prop_oneof![4 => Just(0), 1 => 1..EDITS.len()];
     prop_oneof![
-        12 => (calls.clone(), people.clone(), prop::bool::weighted(0.9), edit(), prop::bool::weighted(0.2))
+        12 => (calls.clone(), people(), prop::bool::weighted(0.9), edit(), prop::bool::weighted(0.2))
             .prop_map(|(call, (by, channel), approve, edit, stand)| {
                 Happening::Answer { call, by, channel, approve, edit, stand }
             }),
-        3 => (calls, people, 0..=PEOPLE.len())
+        3 => (calls, people(), 0..=PEOPLE.len())
             .prop_map(|(call, (by, channel), to)| Happening::Delegate { call, by, channel, to }),
         1 => (0..PEOPLE.len()).prop_map(|who| Happening::Revoke { who }),
         1 => (0..3_u16).prop_map(|call| Happening::Finish { call }),

@@ -60,14 +60,8 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let parts = &self.calls.shared.parts;
-        // Many clients ask once, when they start the host.
-        tokio::select! {
-            () = parts.ready.ready() => {}
-            () = parts.handle.sleep(parts.bounds.hold) => {}
-            () = context.ct.cancelled() => {}
-        }
-        let listed = tools::listed(&parts.handle.tools())?;
+        self.loaded(&context).await;
+        let listed = tools::listed(&self.calls.shared.parts.handle.tools())?;
         Ok(ListToolsResult::with_all_items(listed).with_ttl_ms(LIST_TTL).with_cache_scope(CacheScope::Private))
     }
 
@@ -76,6 +70,7 @@ impl ServerHandler for Connection {
         mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        self.loaded(&context).await;
         let arguments = Arguments::of(&context)?;
         let tool = std::mem::take(&mut request.name);
         let revision = context.protocol_version();
@@ -141,6 +136,18 @@ impl ServerHandler for Connection {
             return Err(ErrorData::invalid_params(format!("the params of {} are invalid", request.method), None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this host does not have this method", None))
+    }
+}
+
+impl Connection {
+    /// Waits until the host knows its tools, for a bounded time. Many clients start the host, ask at once, and never again.
+    async fn loaded(&self, context: &RequestContext<RoleServer>) {
+        let parts = &self.calls.shared.parts;
+        tokio::select! {
+            () = parts.ready.ready() => {}
+            () = parts.handle.sleep(parts.bounds.hold) => {}
+            () = context.ct.cancelled() => {}
+        }
     }
 }
 

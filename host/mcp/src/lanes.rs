@@ -82,7 +82,7 @@ impl Lane {
         }
     }
 
-    /// What the call of this turn asks the client. Nothing that it has just opened or declined.
+    /// The requests of this turn's call to the client. Nothing that it has just opened or declined.
     fn requests(self, calls: &Calls, turn: &Turn, given: &Given) -> Option<InputRequests> {
         let Self::Ask(can_ask) = self else { return None };
         let (problem, left_out) = match given {

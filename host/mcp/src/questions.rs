@@ -24,7 +24,7 @@ const ANSWER: &str = "answer";
 /// The field of a form with the choices of a question.
 const DECISION: &str = "decision";
 
-/// What a client can ask its user.
+/// The ways in which a client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CanAsk {
     form: bool,
@@ -32,7 +32,7 @@ pub(crate) struct CanAsk {
 }
 
 impl CanAsk {
-    /// What it declares. Older revisions have no such results.
+    /// The ways that it declares. Older revisions have no such results.
     pub(crate) fn of(declared: Option<&ClientCapabilities>, revision: Option<&ProtocolVersion>) -> Self {
         let is_new = revision.is_some_and(|revision| *revision >= ProtocolVersion::V_2026_07_28);
         let Some(declared) = declared.and_then(|declared| declared.elicitation.as_ref()).filter(|_| is_new) else {
@@ -73,7 +73,7 @@ impl CanAsk {
     }
 }
 
-/// What the person reads. The prompt is a text of the plugin.
+/// The text that the person reads. The prompt is a text of the plugin.
 fn asks(tool: &str, open: &Suspension) -> String {
     match open.asked().and_then(|asked| asked.prompt.as_deref()) {
         Some(prompt) => format!("The tool {tool} asks: {prompt}"),
@@ -131,7 +131,7 @@ fn read(question: &Elicitation, mut content: JsonObject) -> (Decision, Option<Js
     (Decision::Answer(decision), data.map(|data| Json::unchecked(data.to_string())))
 }
 
-/// What a client answered.
+/// The answer of a client.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Given {
     /// No answer to what the call waits for now.

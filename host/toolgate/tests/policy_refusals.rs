@@ -34,6 +34,10 @@ fn invalid_rules_are_refused() {
         "rule = 'ask', needs = [{ who = ['principal:ann', 'principal:ann'], quorum = 2 }]",
         "rule = 'ask', needs = [{ quorum = 0 }]",
         "rule = 'ask', needs = [{ escalate = { after_ms = 5, to = [] } }]",
+        "rule = 'ask', needs = [{ via = ['console', 'phone'] }]",
+        "rule = 'ask', needs = [{ via = [] }]",
+        "rule = 'ask', needs = [{ via = ['mcp-form'] }]",
+        "rule = 'allow', step = 'approve', needs = [{ quorum = 2 }, { via = ['mcp-form'] }]",
         "rule = 'ask', tools = 'pay', match = [{ tool = 'get' }]",
         "rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], match = [{ arguments = { x = 6 } }, { arguments = { x = 4 } }]",
         "rule = 'ask', arguments = [{ pointer = '/x', min = 5 }], not_match = [{ arguments = { x = '4' } }]",
@@ -128,6 +132,18 @@ fn invalid_rules_are_refused() {
         rule = 'ask', needs = [{ escalate = { after_ms = 5, to = [] } }]
           t:2:55: the escalation names nobody
           write `to = ["role:admin"]`
+        rule = 'ask', needs = [{ via = ['console', 'phone'] }]
+          t:2:46: `via` is "phone", and it must be one of `console`, `api`, `link`, `mcp-form`
+          -
+        rule = 'ask', needs = [{ via = [] }]
+          t:2:28: `via` names no channel
+          name a channel, or remove `via` to count all
+        rule = 'ask', needs = [{ via = ['mcp-form'] }]
+          t:2:28: no approval comes through `mcp-form`, so nobody could approve
+          name another channel, such as `console`
+        rule = 'allow', step = 'approve', needs = [{ quorum = 2 }, { via = ['mcp-form'] }]
+          t:2:64: no approval comes through `mcp-form`, so nobody could approve
+          name another channel, such as `console`
         rule = 'ask', tools = 'pay', match = [{ tool = 'get' }]
           t:2:41: the rule policy[0] does not match this call and should: the tool get is not `pay`
           correct the rule or the example; `toolgate policy explain` explains the rules for a call

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use domain::{Json, gate::Rule};
+use domain::{Json, gate::Rule, principal::Channel};
 use policy::{Arguments, Moment, OperatorRule, OperatorRules, Subject};
 use toolgate::config::Config;
 
@@ -262,6 +262,18 @@ const VERDICTS: &[(&str, &str, &str, &str)] = &[
         "{}",
         "allow needs 1 of principal:ann",
     ),
+    (
+        "{ rule = 'ask', name = 'a', needs = [{ via = ['link', 'console', 'link'] }] }, { rule = 'ask', name = 'b', needs = [{}] }",
+        "b.pay by a",
+        "{}",
+        "ask by a, b needs 1 of anybody via console link, 1 of anybody",
+    ),
+    (
+        "{ rule = 'allow', name = 'who', needs = [{ via = ['mcp-form'] }] }",
+        "b.question by a",
+        "{}",
+        "allow needs 1 of anybody via mcp-form",
+    ),
     ("{ rule = 'ask', name = 'a', needs = [{ quorum = 2 }] }", "b.pay by a", "{}", "ask by a needs 2 of anybody"),
     (
         "{ tools = 'pay', plugin = 'b', rule = 'allow', ungate = true, name = 'u', reason = 'R' }",
@@ -357,7 +369,9 @@ fn verdicts() {
 
 fn need(need: &domain::approvers::Need) -> String {
     let who: Vec<_> = need.who.iter().map(ToString::to_string).collect();
-    format!("{} of {}", need.quorum, if who.is_empty() { "anybody".to_owned() } else { who.join(" or ") })
+    let via: Vec<_> = need.via.iter().map(Channel::as_str).collect();
+    let via = if via.is_empty() { String::new() } else { format!(" via {}", via.join(" ")) };
+    format!("{} of {}{via}", need.quorum, if who.is_empty() { "anybody".to_owned() } else { who.join(" or ") })
 }
 
 #[test]

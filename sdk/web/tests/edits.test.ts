@@ -29,8 +29,8 @@ describe("an approval that another approver has edited", () => {
       editable: "all",
       arguments: JSON.parse(ASKED),
       display: { arguments: ASKED },
-      needs: [{ who: ["group:finance"], quorum: 3, votes: 2, escalated: false }],
-      votes: [vote("ann\u202e"), vote("bob", { via: "link", comment: "so do I" })],
+      needs: [{ who: ["group:finance"], quorum: 3, votes: 2, escalated: false, via: ["console", "link"] }],
+      votes: [vote("ann\u202e", { via: "console" }), vote("bob", { via: "link", comment: "so do I" })],
       ...given,
     });
   const joins = (card: HTMLElement) => [...root(card).querySelectorAll<HTMLButtonElement>('[part~="join"]')];
@@ -43,6 +43,7 @@ describe("an approval that another approver has edited", () => {
       '+ added:   "amount": 50.0',
       "  }",
     ]);
+    expect(text(card, "people")).toContain("; must be answered through: console, link");
     expect(text(card, "people")).toContain(
       "bob (by a link) approved, with the same edit as ann\\u{202e}: “so do I”",
     );

@@ -103,8 +103,8 @@ test.describe("a page with tools of its own", () => {
       .setInputFiles({ name: "a", mimeType: "text/plain", buffer: Buffer.from("a") });
     await expect(page.getByText("pick_file: ")).toHaveCount(1);
     expect(await root.answers("again")).toEqual([
-      { by: "me", action: "approve" },
-      { by: "me", action: "result" },
+      { by: "me", action: "approve", via: "api" },
+      { by: "me", action: "result", via: "api" },
     ]);
   });
 

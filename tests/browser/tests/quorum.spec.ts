@@ -61,7 +61,7 @@ test.describe("a quorum of two", () => {
       await expect(card.getByRole("status")).toHaveText("Approved by alice and bob.");
     }
     expect((await agent.ended(turn)).outcome).toBe("ok");
-    expect(await root.answers("pay")).toEqual([{ by: "bob", action: "approve" }]);
+    expect(await root.answers("pay")).toEqual([{ by: "bob", action: "approve", via: "console" }]);
 
     // The inbox lists it among what has ended, also for the first of the two.
     await pages.dave.getByRole("radio", { name: "Ended" }).click();

@@ -41,7 +41,11 @@ test.describe("one card in two browsers", () => {
     const answers = await root.answers("race");
     expect(answers).toHaveLength(1);
     const isAlice = answers[0]?.by === "alice";
-    expect(answers[0]).toEqual(isAlice ? { by: "alice", action: "approve" } : { by: "bob", action: "deny" });
+    expect(answers[0]).toEqual(
+      isAlice
+        ? { by: "alice", action: "approve", via: "console" }
+        : { by: "bob", action: "deny", via: "console" },
+    );
     for (const card of [yes, no])
       await expect(card.getByRole("status")).toHaveText(isAlice ? "Approved by alice." : "Denied by bob.");
     expect((await agent.ended(turn)).outcome).toBe(isAlice ? "ok" : "denied");
@@ -91,6 +95,6 @@ test.describe("one card in two browsers", () => {
     expect((await refusal).status()).toBe(409);
     await expect(card.getByRole("status")).toHaveText("Denied by bob.");
     expect((await agent.ended(turn)).outcome).toBe("denied");
-    expect(await root.answers("late")).toEqual([{ by: "bob", action: "deny" }]);
+    expect(await root.answers("late")).toEqual([{ by: "bob", action: "deny", via: "api" }]);
   });
 });

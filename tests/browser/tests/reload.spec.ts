@@ -69,7 +69,7 @@ test.describe("a reload in the middle", () => {
     await expect(page.getByText("Nothing is waiting for you.")).toBeVisible();
     await expect(card).toHaveCount(0);
     expect((await agent.ended(turn)).outcome).toBe("ok");
-    expect(await root.answers("reload")).toEqual([{ by: "alice", action: "approve" }]);
+    expect(await root.answers("reload")).toEqual([{ by: "alice", action: "approve", via: "console" }]);
   });
 
   test("of a timeline, every event is shown once", async ({ start, enter }) => {

@@ -31,8 +31,8 @@ test.describe("the host is killed and started again with the page open", () => {
     await button(approvals(page, "asked afterwards"), "Deny").click();
     expect((await agent.ended(after)).outcome).toBe("denied");
     expect(await root.answers("kill")).toEqual([
-      { by: "alice", action: "approve" },
-      { by: "alice", action: "deny" },
+      { by: "alice", action: "approve", via: "console" },
+      { by: "alice", action: "deny", via: "console" },
     ]);
   });
 

@@ -99,7 +99,7 @@ test("a link's question is answered as the link's principal only", async ({ star
   await expect(approvals(page, "another").getByRole("status")).toHaveText("Approved by alice.");
   expect((await agent.ended(own)).outcome).toBe("ok");
   expect(await root.answers("linked")).toEqual([{ by: "oncall", action: "approve", via: "link" }]);
-  expect(await root.answers("own")).toEqual([{ by: "alice", action: "approve" }]);
+  expect(await root.answers("own")).toEqual([{ by: "alice", action: "approve", via: "console" }]);
 });
 
 test("an expired link reads nothing until the user continues", async ({ start, enter }) => {
@@ -131,7 +131,7 @@ test("an expired link reads nothing until the user continues", async ({ start, e
   await expect(page.getByRole("button", { name: /^alice.*theme and log-out/ })).toBeVisible();
   await button(card, "Approve").click();
   await expect(card.getByRole("status")).toHaveText("Approved by alice.");
-  expect(await root.answers("linked")).toEqual([{ by: "alice", action: "approve" }]);
+  expect(await root.answers("linked")).toEqual([{ by: "alice", action: "approve", via: "console" }]);
 });
 
 test("Enter pressed twice logs in once, and is announced", async ({ start, visit }) => {

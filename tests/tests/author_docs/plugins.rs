@@ -35,6 +35,7 @@ macro_rules! plugins {
 }
 
 plugins! {
+    agent: page("agent", [BUILD, WAITING]);
     ask: page("ask", [BUILD, WAITING]);
     browser: page("browser", [BUILD, WAITING]);
     // A terminal shows progress and errors too.

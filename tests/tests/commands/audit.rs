@@ -113,9 +113,9 @@ fn audit_has_principals_actions_and_grants() {
             3  TIME  system  call.started  fail  call f  attempt 1  component sha256:DIGEST
             3  TIME  system  call.settled  unheard_of  call u  failed  unknown_tool
             4  TIME  system  call.settled  fail  call f  attempt 1  failed  tool_failed  component sha256:DIGEST
-            5  TIME  alice  deny  gated_echo  call d  susp_ID  component sha256:DIGEST  "not two"
+            5  TIME  alice  deny  gated_echo  call d  susp_ID  via api  component sha256:DIGEST  "not two"
             5  TIME  system  call.settled  gated_echo  call d  denied  component sha256:DIGEST
-            6  TIME  alice  approve  gated_echo  call a  susp_ID  component sha256:DIGEST
+            6  TIME  alice  approve  gated_echo  call a  susp_ID  via api  component sha256:DIGEST
             6  TIME  system  call.started  gated_echo  call a  attempt 1  component sha256:DIGEST
             7  TIME  system  call.settled  gated_echo  call a  attempt 1  ok  component sha256:DIGEST
             7  TIME  system  turn.settled  turn_ID  in c  settled
@@ -129,9 +129,9 @@ fn audit_has_principals_actions_and_grants() {
         &host.cli(None, &["audit", "--turn", of_turn, "--by", "alice"]),
         0,
         &expect![[r#"
-        5  TIME  alice  deny  gated_echo  call d  susp_ID  component sha256:DIGEST  "not two"
-        6  TIME  alice  approve  gated_echo  call a  susp_ID  component sha256:DIGEST
-    "#]],
+            5  TIME  alice  deny  gated_echo  call d  susp_ID  via api  component sha256:DIGEST  "not two"
+            6  TIME  alice  approve  gated_echo  call a  susp_ID  via api  component sha256:DIGEST
+        "#]],
     );
     check(
         &host.cli(None, &["audit", "--plugin", "bad", "--action", "plugin.rejected"]),

@@ -387,19 +387,19 @@ fn approval_by_two_counts_them_and_names_both() {
         &host.cli(Some(&bob), &["approve", &suspension]),
         0,
         &expect![[r#"
-        susp_ID  approval  echo (lab)
-          | echo?
-          arguments   {"value":1}
-          vote        alice approved the arguments as submitted
-          has         1 of 2 approvals
-          asked by    agent, call one
-          turn        turn_ID of c
-          digest      sha256:DIGEST
-          expires     TIME, then error
-          answer with toolgate approve susp_ID
-          answer with toolgate deny susp_ID --comment 'why not'
-        answered susp_ID: approve
-    "#]],
+            susp_ID  approval  echo (lab)
+              | echo?
+              arguments   {"value":1}
+              vote        alice via api approved the arguments as submitted
+              has         1 of 2 approvals
+              asked by    agent, call one
+              turn        turn_ID of c
+              digest      sha256:DIGEST
+              expires     TIME, then error
+              answer with toolgate approve susp_ID
+              answer with toolgate deny susp_ID --comment 'why not'
+            answered susp_ID: approve
+        "#]],
     );
     both_are_named(&host, &bob, &turn);
 }
@@ -430,17 +430,17 @@ fn both_are_named(host: &Host, bob: &Client, turn: &Value) {
         &host.cli(Some(bob), &["show", &suspension]),
         0,
         &expect![[r#"
-        susp_ID  approval  echo (lab)
-          | echo?
-          approved    {"value":1}
-          submitted   the same
-          vote        alice approved the arguments as submitted
-          has         2 of 2 approvals
-          asked by    agent, call one
-          turn        turn_ID of c
-          digest      sha256:DIGEST
-          ended       approve by alice and bob at TIME
-    "#]],
+            susp_ID  approval  echo (lab)
+              | echo?
+              approved    {"value":1}
+              submitted   the same
+              vote        alice via api approved the arguments as submitted
+              has         2 of 2 approvals
+              asked by    agent, call one
+              turn        turn_ID of c
+              digest      sha256:DIGEST
+              ended       approve by alice and bob via api at TIME
+        "#]],
     );
     let id = turn["turn"].as_str().unwrap();
     check(
@@ -458,17 +458,17 @@ fn both_are_named(host: &Host, bob: &Client, turn: &Value) {
         &host.cli(Some(bob), &["pending", "--by", "alice"]),
         0,
         &expect![[r#"
-        susp_ID  approval  echo (lab)
-          | echo?
-          approved    {"value":1}
-          submitted   the same
-          vote        alice approved the arguments as submitted
-          has         2 of 2 approvals
-          asked by    agent, call one
-          turn        turn_ID of c
-          digest      sha256:DIGEST
-          ended       approve by alice and bob at TIME
+            susp_ID  approval  echo (lab)
+              | echo?
+              approved    {"value":1}
+              submitted   the same
+              vote        alice via api approved the arguments as submitted
+              has         2 of 2 approvals
+              asked by    agent, call one
+              turn        turn_ID of c
+              digest      sha256:DIGEST
+              ended       approve by alice and bob via api at TIME
 
-    "#]],
+        "#]],
     );
 }

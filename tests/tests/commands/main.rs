@@ -7,6 +7,7 @@ mod audit;
 mod callers;
 mod developing;
 mod formats;
+mod hook;
 mod hostile;
 mod logs;
 mod making;
@@ -221,19 +222,19 @@ fn models_answer_is_submitted_approved_and_returned() {
         &host.cli(Some(&host.approver), &words),
         0,
         &expect![[r#"
-        susp_ID  approval  gated_echo (lab)
-          prompt      about the arguments as submitted:
-          | Echo hi?
-          approved    {"value":"ho"}
-          submitted   {"value":"hi"}
-          changed     value: "hi" -> "ho"
-          asked by    agent, call call_2
-          turn        turn_ID of c
-          digest      sha256:DIGEST
-          ended       approve by alice at TIME
-          | friendlier
-        answered susp_ID: approve (the same answer was recorded before)
-    "#]],
+            susp_ID  approval  gated_echo (lab)
+              prompt      about the arguments as submitted:
+              | Echo hi?
+              approved    {"value":"ho"}
+              submitted   {"value":"hi"}
+              changed     value: "hi" -> "ho"
+              asked by    agent, call call_2
+              turn        turn_ID of c
+              digest      sha256:DIGEST
+              ended       approve by alice via api at TIME
+              | friendlier
+            answered susp_ID: approve (the same answer was recorded before)
+        "#]],
     );
     check(
         &host.cli(Some(&host.approver), &["deny", &suspension]),
@@ -248,18 +249,18 @@ fn models_answer_is_submitted_approved_and_returned() {
         &host.cli(Some(&host.approver), &["show", &suspension]),
         0,
         &expect![[r#"
-        susp_ID  approval  gated_echo (lab)
-          prompt      about the arguments as submitted:
-          | Echo hi?
-          approved    {"value":"ho"}
-          submitted   {"value":"hi"}
-          changed     value: "hi" -> "ho"
-          asked by    agent, call call_2
-          turn        turn_ID of c
-          digest      sha256:DIGEST
-          ended       approve by alice at TIME
-          | friendlier
-    "#]],
+            susp_ID  approval  gated_echo (lab)
+              prompt      about the arguments as submitted:
+              | Echo hi?
+              approved    {"value":"ho"}
+              submitted   {"value":"hi"}
+              changed     value: "hi" -> "ho"
+              asked by    agent, call call_2
+              turn        turn_ID of c
+              digest      sha256:DIGEST
+              ended       approve by alice via api at TIME
+              | friendlier
+        "#]],
     );
     let words = ["show", turn["turn"].as_str().unwrap(), "--conversation", "c"];
     assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok", "ok"]);

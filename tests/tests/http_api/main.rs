@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod calls;
+mod channels;
 mod durable;
 mod ends;
 mod external;

@@ -11,6 +11,7 @@ import { Empty, Page, Skeleton, Trouble, Unreadable } from "../parts/page";
 import { More, usePages } from "../parts/pages";
 import { useQuery } from "../router";
 import { useSession } from "../session";
+import { through } from "../text/words";
 
 const FILTERS = [
   { name: "conversation", label: "Conversation" },
@@ -116,7 +117,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
         <td data-label="When">{isUnreadable(entry) ? "unknown" : <When at={entry.at} />}</td>
         <td data-label="Who">
           <Strange>{entry.by}</Strange>
-          {entry.via === "link" && " (by a link)"}
+          {through(entry.via)}
         </td>
         <td data-label="What">
           <Badge tone={entry.action === "approve" ? "good" : bad ? "bad" : "plain"}>{entry.action}</Badge>{" "}

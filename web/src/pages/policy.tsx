@@ -124,7 +124,10 @@ function Explanation({ of: answer }: { of: Explained }) {
             "Who approves",
             answer.needs.length > 0 &&
               answer.needs
-                .map(({ who, quorum }) => `${quorum} of ${who.join(", ") || "any approver"}`)
+                .map(
+                  ({ who, quorum, via }) =>
+                    `${quorum} of ${who.join(", ") || "any approver"}${via?.length ? `, must be answered through: ${via.join(", ")}` : ""}`,
+                )
                 .join("; "),
           ],
         ]}

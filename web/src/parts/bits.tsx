@@ -5,7 +5,7 @@ import { Fragment, type ReactNode, useState } from "react";
 import { Button, Link } from "react-aria-components";
 import { failed } from "../shell/notices";
 import { shown } from "../text/shown";
-import { moment, shortMoment } from "../text/words";
+import { moment, shortMoment, through } from "../text/words";
 
 /** Untrusted text on one line: escaped, and isolated from the direction of the text beside it. */
 export function Strange({ children }: { children: string }) {
@@ -28,7 +28,7 @@ export function Ended({ closed: { state, by, approvers, via, at } }: { closed: C
     <>
       <Badge tone={END_TONES[state] ?? "plain"}>{state}</Badge> by{" "}
       <Names of={approvers?.length ? approvers : [by]} />
-      {via === "link" && " (by a link)"}, <When at={at} />
+      {through(via)}, <When at={at} />
     </>
   );
 }

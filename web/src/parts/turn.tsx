@@ -4,7 +4,7 @@ import { type Nested, type Parent, shownChanges } from "@toolgate/web";
 import { useState } from "react";
 import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
 import { shown, shownLines } from "../text/shown";
-import { approvals, bytes, counted, span } from "../text/words";
+import { approvals, bytes, counted, span, through } from "../text/words";
 import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
 import { Badge, Digest, END_TONES, Facts, Names, Strange, type Tone, TurnLink, When } from "./bits";
 import { CallLog } from "./call-log";
@@ -279,11 +279,6 @@ function StepLine({ step }: { step: Step }) {
       {step.comment && <Comment text={step.comment} />}
     </>
   );
-}
-
-/** Says that a one-time link was used instead of a log-in. */
-function through(via: string | undefined): string {
-  return via === undefined ? "" : ` (by a ${shown(via)})`;
 }
 
 const SIGNS = { same: " ", removed: "−", added: "+" };

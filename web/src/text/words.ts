@@ -51,6 +51,18 @@ export function approvals({ who, quorum, votes }: Need): string {
   return `${votes} of ${counted(quorum, "approval")}${from}`;
 }
 
+const CHANNELS: Record<string, string> = {
+  console: "in the console",
+  api: "through the API",
+  link: "by a link",
+  "mcp-form": "in a form of an MCP client",
+};
+
+/** The channel of an answer: ` (in the console)`. Empty if it is not known. */
+export function through(via: string | null | undefined): string {
+  return via == null ? "" : ` (${CHANNELS[via] ?? `by a ${shown(via)}`})`;
+}
+
 /** `1 call`, `3 calls`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;

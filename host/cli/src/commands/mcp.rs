@@ -1,6 +1,7 @@
 //! `mcp`: the tools for one MCP client, over standard input and output. It joins the host that runs on the data folder, or
 //! starts one.
 
+mod install;
 mod marked;
 mod relay;
 
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, Subcommand};
 use dispatch::ports::Clock as _;
 use domain::Principal;
 use server::Authenticate as _;
@@ -35,17 +36,22 @@ const STARTING: (Duration, u32) = (Duration::from_millis(100), 300);
 /// An MCP client starts this command and ends it. It joins the host that runs on the data folder. If none runs, it starts one,
 /// which ends with it. Calls that wait stay in the data folder.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   toolgate mcp --data ~/toolgate-data --plugins ~/plugins
-  claude mcp add toolgate -- toolgate mcp --data ~/toolgate-data --plugins ~/plugins
+  toolgate mcp install cursor --data ~/toolgate-data --plugins ~/plugins
   toolgate mcp --url https://tools.example.com --token-file token
 
 The client makes calls with a token of its own, which has the role caller and is made at the first start. It approves nothing: \
 people answer in the console of the host, or with `toolgate approve`.
 
-A host also answers MCP clients over HTTP, at /mcp.")]
+A host also answers MCP clients over HTTP, at /mcp."
+)]
 pub(crate) struct Mcp {
+    #[command(subcommand)]
+    command: Option<Subcommands>,
     /// The watched folder of plugins, for a host that this starts [default: ./plugins, which is made if it does not exist]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
@@ -58,10 +64,18 @@ pub(crate) struct Mcp {
     host: Connection,
 }
 
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    Install(install::Install),
+}
+
 impl Run for Mcp {
     const LOG: &'static str = "warn,rmcp=error";
 
     fn run(mut self, terminal: &Terminal) -> Result<(), Report> {
+        if let Some(Subcommands::Install(install)) = self.command {
+            return install.run(terminal);
+        }
         if self.host.url.is_some() {
             if self.host.token.is_none() && self.host.token_file.is_none() {
                 let report = Report::new(Exit::Usage, "the token is missing");
@@ -151,4 +165,14 @@ impl Mcp {
         let unknown = || Report::new(Exit::Usage, "the host of this data folder does not know the token");
         tokens.principal(token.trim()).ok_or_else(unknown)
     }
+}
+
+/// Uses the token of MCP clients on this machine for the host that runs on the data folder, unless the user names another one.
+pub(super) fn with_token(host: &mut Connection) -> Result<(), Report> {
+    let folder = host.data.folder()?;
+    let is_running = Found::of_running(&folder).map_err(|why| client::foreign(&folder, &why))?.is_some();
+    if is_running && host.token.is_none() && host.token_file.is_none() {
+        host.token = Some(Tokens::open(&folder)?.of_mcp_clients(WallClock.now())?);
+    }
+    Ok(())
 }

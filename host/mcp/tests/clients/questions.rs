@@ -159,7 +159,7 @@ async fn approval_is_a_page_and_never_a_form() {
     let mut client = host.client("alice");
     client.send("tools/call", call("pay")).await;
     host.end_holds().await;
-    assert_eq!(about(&client.result().await)["state"], "waiting", "a client with forms only is told");
+    assert_eq!(about(&client.result().await)["state"], "waiting", "a client with forms only gets the reason");
     let both = || asking(json!({ "form": {}, "url": {} }), json!({ "name": "pay", "arguments": {} }));
     let (key, state, page) = asked(&mut client, both()).await;
     assert_eq!(

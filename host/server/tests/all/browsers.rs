@@ -336,3 +336,26 @@ async fn a_stream_of_a_session_ends_with_it() {
     world.post("root", TURNS, TURN).await;
     assert!(untouched.frame().await.unwrap().is_ok());
 }
+
+#[tokio::test]
+async fn answers_record_the_channel_of_their_credential() {
+    let world = TestServer::new();
+    let browser = Browser::log_in(&world, "bob").await;
+    for (call, is_session, via) in [("1", false, "api"), ("2", true, "console")] {
+        let turn = TURN.replace("\"1\"", &format!("\"{call}\"")).replace("{}", &format!("{{\"n\":{call}}}"));
+        let suspension = world.post("alice", TURNS, &turn).await.at("/pending/0/suspension");
+        let path = format!("/v1/suspensions/{suspension}/resolve");
+        // A body names no channel.
+        let claim = r#"{"decision":"deny","via":"link"}"#;
+        assert_eq!(world.send(browser.own("POST", &path, Some(claim))).await.status, 422);
+        let body = Some(r#"{"decision":"deny"}"#);
+        let request = if is_session { browser.own("POST", &path, body) } else { request("POST", &path, "bob", body) };
+        assert_eq!(world.send(request).await.status, 200);
+        let read = world.send(request_of(&suspension)).await;
+        assert_eq!(read.at("/closed/via"), via);
+    }
+}
+
+fn request_of(suspension: &str) -> Request<Body> {
+    request("GET", &format!("/v1/suspensions/{suspension}"), "bob", None)
+}

@@ -116,7 +116,7 @@ async fn every_end_of_a_suspension_is_sent_once() {
 }
 
 #[tokio::test]
-async fn closed_event_shows_that_a_link_was_used() {
+async fn closed_event_shows_the_channel() {
     let world = TestServer::new();
     world.submit("", &calls(&["pay", "pay"])).await;
     let both = waiting(&world).await;
@@ -134,7 +134,7 @@ async fn closed_event_shows_that_a_link_was_used() {
         let (_, end) = inbox.next().await;
         received.push(json!([end["suspension"], end["by"], end.get("via")]));
     }
-    assert_eq!(received, [json!([both[0], "bob", "link"]), json!([both[1], "bob", null])]);
+    assert_eq!(received, [json!([both[0], "bob", "link"]), json!([both[1], "bob", "api"])]);
 }
 
 #[tokio::test]

@@ -133,19 +133,21 @@ function hasEdit({ arguments: edited, display }: Vote): boolean {
   return edited !== undefined || (display !== undefined && display !== null);
 }
 
-/** Says that a one-time link was used instead of a log-in. */
+/** Says which channel was used, if it is not one of the usual two. */
 export function through(via: string | null | undefined): string {
-  return via == null ? "" : ` (by a ${line(via)})`;
+  if (via == null || via === "console" || via === "api") return "";
+  return via === "mcp-form" ? " (in a form of an MCP client)" : ` (by a ${line(via)})`;
 }
 
 function quoted(comment: string | null | undefined): string {
   return comment == null || comment === "" ? "" : `: “${line(comment)}”`;
 }
 
-function need({ who: names, quorum, votes, escalates_at, escalated, escalates_to }: Need): string {
+function need({ who: names, quorum, votes, escalates_at, escalated, escalates_to, via }: Need): string {
   const people = names.length === 0 ? "any approver" : names.map(who).join(", ");
   const others = (escalates_to ?? []).map(who).join(", ");
   const later = escalates_at == null || escalated ? "" : `; from ${clockTime(escalates_at)} also ${others}`;
   const now = escalated && others !== "" ? `; now also ${others}` : "";
-  return `${votes} of ${quorum} from ${people}${later}${now}`;
+  const channels = via?.length ? `; must be answered through: ${via.map(line).join(", ")}` : "";
+  return `${votes} of ${quorum} from ${people}${later}${now}${channels}`;
 }

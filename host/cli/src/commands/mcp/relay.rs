@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -23,6 +24,9 @@ const MAX_MESSAGE: u64 = 64 << 20;
 
 /// The maximum number of requests that wait for their answers. The next message waits for one of them.
 const MAX_REQUESTS: usize = 64;
+
+/// The maximum time of a request. The host answers earlier.
+const TIME: Duration = Duration::from_secs(120);
 
 /// The first revision whose requests carry the headers about their content.
 const WITH_HEADERS: &str = "2026-07-28";
@@ -173,9 +177,9 @@ impl Relay {
     }
 
     fn send(&self, headers: &[(&str, &str)], text: &[u8]) -> Result<Vec<String>, String> {
-        let mut answer = self.client.send(PATH, headers, text);
+        let mut answer = self.client.send(PATH, headers, text, TIME);
         if answer.as_ref().is_err_and(address::was_not_sent) {
-            answer = self.client.send(PATH, headers, text);
+            answer = self.client.send(PATH, headers, text, TIME);
         }
         messages(answer.map_err(|error| format!("the host does not answer: {error}"))?)
     }

@@ -139,34 +139,7 @@ pub(crate) fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::LinkUsed { .. }, .. } => "link_used",
         Event::Call { event: CallEvent::Escalated { .. }, .. } => "suspension_escalated",
         Event::Call { event: CallEvent::Resumed { .. }, .. } => "call_resumed",
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.external().is_some() => {
-            "call_suspended_external"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. }
-            if suspension.kind() == SuspensionKind::RateLimit =>
-        {
-            "call_suspended_rate_limit"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.nested().is_some() => {
-            "call_suspended_nested"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } if suspension.step.is_some() => {
-            "call_suspended_step"
-        }
-        Event::Call { event: CallEvent::Suspended { suspension }, .. } => match &suspension.body {
-            SuspensionBody::Timer
-            | SuspensionBody::External(_)
-            | SuspensionBody::RateLimit
-            | SuspensionBody::Nested(_) => "call_suspended_step",
-            SuspensionBody::Approval(ApprovalRequest { doubt: Some(Doubt::Requests(_)), .. }) => "call_suspended_doubt",
-            body if demands_channels(body) => "call_suspended_channels",
-            SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
-            SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
-            SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
-            SuspensionBody::Approval(_) => "call_suspended_approval",
-            SuspensionBody::Elicitation(_) => "call_suspended_elicitation",
-            SuspensionBody::ClientExec(_) => "call_suspended_client_exec",
-        },
+        Event::Call { event: CallEvent::Suspended { suspension }, .. } => suspended_file_of(suspension),
         Event::Call { event: CallEvent::Resolved { resolution, .. }, .. } if resolution.channel.is_some() => {
             "call_resolved_channel"
         }
@@ -188,6 +161,24 @@ pub(crate) fn file_of(event: &Event) -> &'static str {
         Event::Call { event: CallEvent::Settled { receipt: Some(_), .. }, .. } => "call_settled_with_receipt",
         Event::TurnCancelled { .. } => "turn_cancelled",
         Event::TurnSettled { .. } => "turn_settled",
+    }
+}
+
+fn suspended_file_of(suspension: &Suspension) -> &'static str {
+    match &suspension.body {
+        SuspensionBody::External(_) => "call_suspended_external",
+        SuspensionBody::RateLimit => "call_suspended_rate_limit",
+        SuspensionBody::Nested(_) => "call_suspended_nested",
+        _ if suspension.step.is_some() => "call_suspended_step",
+        SuspensionBody::Timer => "call_suspended_step",
+        SuspensionBody::Approval(ApprovalRequest { doubt: Some(Doubt::Requests(_)), .. }) => "call_suspended_doubt",
+        body if demands_channels(body) => "call_suspended_channels",
+        SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
+        SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
+        SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
+        SuspensionBody::Approval(_) => "call_suspended_approval",
+        SuspensionBody::Elicitation(_) => "call_suspended_elicitation",
+        SuspensionBody::ClientExec(_) => "call_suspended_client_exec",
     }
 }
 

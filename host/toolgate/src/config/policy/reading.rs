@@ -190,7 +190,11 @@ fn need(table: &NeedTable, fail: &Fail<'_>) -> Result<Need, ConfigError> {
         Ok(Escalate { after: Span::from_millis(after_ms.get()), to: distinct(to).into() })
     });
     if table.via.as_ref().is_some_and(Vec::is_empty) {
-        return Err(fail(&["via"], "it names no channel".to_owned(), "name a channel, or remove `via` to count all"));
+        return Err(fail(
+            &["via"],
+            "`via` names no channel".to_owned(),
+            "name a channel, or remove `via` to count all",
+        ));
     }
     let via = table.via.iter().flatten().copied().map(Channel::from).collect();
     Ok(Need { who: who.into(), quorum, escalate: escalate.transpose()?, via })

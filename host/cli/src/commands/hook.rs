@@ -1,0 +1,266 @@
+//! `hook`: asks the people and rules of a host whether a coding agent may use one of its own tools.
+
+use std::io::{self, Read as _};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use dispatch::ports::Clock as _;
+use domain::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolgate::WallClock;
+
+use super::Run;
+use super::mcp::with_token;
+use crate::args::Connection;
+use crate::client::Client;
+use crate::report::{Exit, Report};
+use crate::terminal::Terminal;
+
+/// The maximum size of a request of an agent, in bytes.
+const MAX_REQUEST: u64 = 16 << 20;
+
+/// The maximum size of an answer of the host, in bytes.
+const MAX_ANSWER: u64 = 64 << 20;
+
+/// The revision of the protocol whose requests need no handshake over HTTP.
+const REVISION: &str = "2025-11-25";
+
+/// Decide about a tool use of a coding agent: its hook runs this
+///
+/// It reads the agent's request from standard input, makes a call of the tool `agent_tool`, and prints the decision in the form that
+/// the agent reads. Rules can allow or deny; otherwise people answer in the console, with a link, or with `toolgate approve`. If
+/// nobody has answered in time, the agent asks its own user. The same request joins the call that still waits.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate hook claude-code --data ~/toolgate-data
+  toolgate hook claude-code --url https://tools.example.com --token-file token --wait 300
+
+The host needs the plugin `agent`. If the host cannot be asked, the agent asks its own user.")]
+pub(crate) struct Hook {
+    /// The agent
+    agent: CodingAgent,
+    /// How long to wait for a person, in seconds. The agent must wait longer for its hook
+    #[arg(long, value_name = "SECONDS", default_value_t = 50)]
+    wait: u64,
+    /// The tool of the host that stands for the agent's tools
+    #[arg(long, value_name = "NAME", default_value = "agent_tool")]
+    tool: String,
+    /// Print JSON also if the request cannot be read: the error as one object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    host: Connection,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CodingAgent {
+    /// Claude Code: its hooks PreToolUse and PermissionRequest
+    ClaudeCode,
+}
+
+/// The request of a hook. An agent may add members.
+#[derive(Debug, Deserialize)]
+struct Asked {
+    #[serde(rename = "hook_event_name")]
+    event: Event,
+    tool_name: String,
+    tool_input: Box<RawValue>,
+    #[serde(default)]
+    cwd: Option<String>,
+}
+
+/// The arguments of the host's tool.
+#[derive(Serialize)]
+struct Use<'a> {
+    tool: &'a str,
+    input: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum Event {
+    /// Before each use of a tool.
+    PreToolUse,
+    /// Before the agent asks its own user.
+    PermissionRequest,
+}
+
+/// The host's verdict on a use.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is allowed, with this input.
+    Allowed(Value),
+    /// A rule or a person denied it, for this reason.
+    Denied(String),
+    /// Nobody has decided, for this reason.
+    Open(String),
+}
+
+impl Run for Hook {
+    fn run(mut self, terminal: &Terminal) -> Result<(), Report> {
+        let mut text = String::new();
+        let read = io::stdin().lock().take(MAX_REQUEST).read_to_string(&mut text);
+        read.context("cannot read the agent's request from standard input")?;
+        let asked: Asked = serde_json::from_str(&text).map_err(|error| {
+            Report::new(Exit::Usage, "standard input is not a request of the hooks PreToolUse or PermissionRequest")
+                .because(error)
+        })?;
+        let until = WallClock.now() + Span::from_secs(self.wait);
+        let verdict = self.ask(&asked, until).unwrap_or_else(|report| Verdict::Open(report.message().to_owned()));
+        if let Some(said) = said(asked.event, &asked.tool_input, verdict) {
+            terminal.line(said.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+impl Hook {
+    fn ask(&mut self, asked: &Asked, until: Timestamp) -> Result<Verdict, Report> {
+        if self.host.url.is_none() {
+            with_token(&mut self.host)?;
+        }
+        let client = Client::new(&self.host)?;
+        // The text of the input, so that people see and approve each digit of it.
+        let use_of = Use { tool: &asked.tool_name, input: &asked.tool_input, folder: asked.cwd.as_deref() };
+        let mut call = (self.tool.clone(), serde_json::to_string(&use_of)?);
+        loop {
+            let left = (until - WallClock.now()).millis().max(1_000);
+            let request = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{},"arguments":{}}}}}"#,
+                json!(call.0),
+                call.1
+            );
+            let Some(answer) = exchange(&client, &request, Duration::from_millis(left))? else {
+                return Ok(Verdict::Open("it still waits for a person".to_owned()));
+            };
+            let about = &answer["result"]["_meta"]["dev.toolgate/call"];
+            if about["outcome"].is_string() || WallClock.now() >= until {
+                return Ok(verdict(&answer));
+            }
+            let Some(id) = about["call"].as_str() else { return Ok(verdict(&answer)) };
+            call = ("toolgate_wait".to_owned(), json!({ "call": id }).to_string());
+        }
+    }
+}
+
+/// Sends a request. `None`: the host has not answered in this time. The call goes on.
+fn exchange(client: &Client, request: &str, time: Duration) -> Result<Option<Value>, Report> {
+    let headers = [("accept", "application/json, text/event-stream"), ("mcp-protocol-version", REVISION)];
+    let answer = match client.send("/mcp", &headers, request.as_bytes(), time) {
+        Err(ureq::Error::Timeout(_)) => return Ok(None),
+        answer => answer.map_err(|error| Report::new(Exit::Unreachable, "the host does not answer").because(error))?,
+    };
+    let status = answer.status();
+    let text = answer.into_body().into_with_config().limit(MAX_ANSWER).read_to_string();
+    let text = text.context("the answer of the host is incomplete")?;
+    let value: Option<Value> = serde_json::from_str(&text).ok();
+    let value = value.filter(|value| value.get("jsonrpc").is_some());
+    value.map(Some).ok_or_else(|| Report::new(Exit::Refused, format!("the host answered {status}: {}", text.trim())))
+}
+
+/// The verdict in an answer of the host.
+fn verdict(answer: &Value) -> Verdict {
+    let result = &answer["result"];
+    let said = result["content"][0]["text"].as_str().or_else(|| answer["error"]["message"].as_str());
+    let said = said.unwrap_or("the host gave no reason").to_owned();
+    match result["_meta"]["dev.toolgate/call"]["outcome"].as_str() {
+        Some("ok") => match result["structuredContent"].get("input") {
+            Some(input) => Verdict::Allowed(input.clone()),
+            None => Verdict::Open("the result of the host's tool has no member input".to_owned()),
+        },
+        Some("denied") => Verdict::Denied(said),
+        _ => Verdict::Open(said),
+    }
+}
+
+/// The decision as the agent reads it. `None`: it goes on as without a hook.
+fn said(event: Event, input: &RawValue, verdict: Verdict) -> Option<Value> {
+    let given: Option<Value> = serde_json::from_str(input.get()).ok();
+    let edited = |approved: Value| Some(approved).filter(|approved| Some(approved) != given.as_ref());
+    let mut output = match (event, verdict) {
+        (Event::PreToolUse, Verdict::Allowed(approved)) => {
+            let mut output =
+                json!({ "permissionDecision": "allow", "permissionDecisionReason": "allowed through toolgate" });
+            if let Some(edited) = edited(approved) {
+                output["updatedInput"] = edited;
+            }
+            output
+        }
+        (Event::PreToolUse, Verdict::Denied(why)) => {
+            json!({ "permissionDecision": "deny", "permissionDecisionReason": why })
+        }
+        (Event::PreToolUse, Verdict::Open(why)) => {
+            json!({ "permissionDecision": "ask", "permissionDecisionReason": format!("toolgate: {why}") })
+        }
+        (Event::PermissionRequest, Verdict::Allowed(approved)) => match edited(approved) {
+            Some(edited) => json!({ "decision": { "behavior": "allow", "updatedInput": edited } }),
+            None => json!({ "decision": { "behavior": "allow" } }),
+        },
+        (Event::PermissionRequest, Verdict::Denied(why)) => {
+            json!({ "decision": { "behavior": "deny", "message": why } })
+        }
+        (Event::PermissionRequest, Verdict::Open(_)) => return None,
+    };
+    output["hookEventName"] = match event {
+        Event::PreToolUse => "PreToolUse",
+        Event::PermissionRequest => "PermissionRequest",
+    }
+    .into();
+    Some(json!({ "hookSpecificOutput": output }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(outcome: &str, text: &str, content: &Value) -> Value {
+        json!({ "result": {
+            "content": [{ "type": "text", "text": text }],
+            "structuredContent": content,
+            "_meta": { "dev.toolgate/call": { "outcome": outcome } },
+        }})
+    }
+
+    fn input() -> Box<RawValue> {
+        RawValue::from_string(r#"{ "command": "ls" }"#.to_owned()).unwrap()
+    }
+
+    fn decision(event: Event, verdict: Verdict) -> Value {
+        said(event, &input(), verdict).map_or(Value::Null, |mut said| said["hookSpecificOutput"].take())
+    }
+
+    #[test]
+    fn only_a_denial_denies() {
+        let use_of = |command: &str| json!({ "tool": "Bash", "input": { "command": command } });
+        assert_eq!(verdict(&answer("ok", "", &use_of("ls"))), Verdict::Allowed(json!({ "command": "ls" })));
+        assert_eq!(verdict(&answer("denied", "no", &Value::Null)), Verdict::Denied("no".into()));
+        for outcome in ["expired", "failed", "cancelled", "interrupted"] {
+            assert_eq!(verdict(&answer(outcome, "why", &Value::Null)), Verdict::Open("why".into()), "{outcome}");
+        }
+        let unknown = json!({ "error": { "code": -32602, "message": "there is no such tool" } });
+        assert_eq!(verdict(&unknown), Verdict::Open("there is no such tool".into()));
+        assert!(matches!(verdict(&answer("ok", "", &json!({}))), Verdict::Open(_)), "it is not the plugin's result");
+    }
+
+    #[test]
+    fn agent_reads_each_verdict_in_the_form_of_its_event() {
+        use Event::{PermissionRequest, PreToolUse};
+        let (same, other) = (json!({ "command": "ls" }), json!({ "command": "ls -l" }));
+        let allowed = decision(PreToolUse, Verdict::Allowed(same.clone()));
+        assert_eq!((&allowed["permissionDecision"], &allowed["updatedInput"]), (&json!("allow"), &Value::Null));
+        assert_eq!(decision(PreToolUse, Verdict::Allowed(other.clone()))["updatedInput"], other);
+        assert_eq!(decision(PreToolUse, Verdict::Denied("no".into()))["permissionDecision"], "deny");
+        assert_eq!(decision(PreToolUse, Verdict::Open("later".into()))["permissionDecision"], "ask");
+        assert_eq!(decision(PermissionRequest, Verdict::Allowed(same))["decision"], json!({ "behavior": "allow" }));
+        let edited = decision(PermissionRequest, Verdict::Allowed(other.clone()));
+        assert_eq!(edited["decision"], json!({ "behavior": "allow", "updatedInput": other }));
+        let denied = decision(PermissionRequest, Verdict::Denied("no".into()));
+        assert_eq!(denied["decision"], json!({ "behavior": "deny", "message": "no" }));
+        assert_eq!(decision(PermissionRequest, Verdict::Open("later".into())), Value::Null, "the agent asks its user");
+    }
+}

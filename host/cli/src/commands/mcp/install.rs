@@ -1,0 +1,339 @@
+//! `mcp install`: adds the command to the configuration of an MCP client.
+
+use std::fs;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use toolgate::config::Config;
+
+use crate::args::Data;
+use crate::report::{Exit, Report};
+use crate::terminal::{Style, Terminal};
+
+/// The name of the server in the client.
+const NAME: &str = "toolgate";
+
+/// Add the tools to an MCP client: show the change of its configuration, and write it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate mcp install cursor --data ~/toolgate-data --plugins ~/plugins
+  toolgate mcp install claude-code --yes
+
+The earlier file is kept beside the new one, with `.before-toolgate` at the end of its name.")]
+pub(super) struct Install {
+    /// The client
+    client: McpClient,
+    /// The watched folder of plugins, for a host that the client starts [default: ./plugins]
+    #[arg(long, value_name = "DIR")]
+    plugins: Option<PathBuf>,
+    /// Write the change without a question
+    #[arg(long)]
+    yes: bool,
+    /// Print the change as JSON. It is written only with `--yes`
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: Data,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum McpClient {
+    /// Claude Code, for the project in this folder: .mcp.json
+    ClaudeCode,
+    /// Claude Desktop: claude_desktop_config.json
+    ClaudeDesktop,
+    /// Codex: ~/.codex/config.toml
+    Codex,
+    /// Cursor: ~/.cursor/mcp.json
+    Cursor,
+    /// Gemini CLI: ~/.gemini/settings.json
+    Gemini,
+    /// VS Code, for the project in this folder: .vscode/mcp.json
+    Vscode,
+    /// Windsurf: ~/.codeium/windsurf/mcp_config.json
+    Windsurf,
+}
+
+impl McpClient {
+    /// Its configuration, from a folder.
+    fn file(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => ".mcp.json",
+            Self::ClaudeDesktop if cfg!(target_os = "macos") => {
+                "Library/Application Support/Claude/claude_desktop_config.json"
+            }
+            Self::ClaudeDesktop if cfg!(windows) => "AppData/Roaming/Claude/claude_desktop_config.json",
+            Self::ClaudeDesktop => ".config/Claude/claude_desktop_config.json",
+            Self::Codex => ".codex/config.toml",
+            Self::Cursor => ".cursor/mcp.json",
+            Self::Gemini => ".gemini/settings.json",
+            Self::Vscode => ".vscode/mcp.json",
+            Self::Windsurf => ".codeium/windsurf/mcp_config.json",
+        }
+    }
+
+    /// Whether that is the folder of a project, and not the user's.
+    fn is_of_project(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Vscode)
+    }
+}
+
+/// A change of a file.
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    /// The lines that go, if the client has a server of this name already.
+    removed: Option<String>,
+    added: String,
+    /// The new content of the file.
+    text: String,
+}
+
+impl Install {
+    pub(super) fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        let folder = if self.client.is_of_project() {
+            std::env::current_dir().context("cannot find this folder")?
+        } else {
+            std::env::home_dir().ok_or_else(|| Report::new(Exit::Usage, "this user has no home folder"))?
+        };
+        let file = folder.join(self.client.file());
+        // A symbolic link stays one.
+        let file = fs::canonicalize(&file).unwrap_or(file);
+        let earlier = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(anyhow::Error::new(error).context(format!("cannot read {}", file.display())).into());
+            }
+        };
+        let server = self.server()?;
+        let change = change(self.client, &earlier, &server).map_err(|why| {
+            terminal.note(&format!("{}\n", entry(self.client, &server).1.trim_end()));
+            Report::new(Exit::Refused, format!("cannot change {}: {why}", file.display()))
+                .hint("the file is as it was; add the lines above yourself")
+        })?;
+        if !self.json {
+            show(terminal, &file, change.as_ref())?;
+        }
+        let writes = change.is_some() && (self.yes || (!self.json && agrees(terminal)?));
+        let kept = match &change {
+            Some(change) if writes => write(&file, &earlier, &change.text),
+            _ => Ok(None),
+        };
+        let kept = kept.with_context(|| format!("cannot write {}", file.display()))?;
+        if self.json {
+            let (removed, added) = change.map_or((None, None), |change| (change.removed, Some(change.added)));
+            let kept = kept.map(|kept| kept.display().to_string());
+            let file = file.display().to_string();
+            let said = json!({ "file": file, "removed": removed, "added": added, "written": writes, "kept": kept });
+            return Ok(terminal.line(said.to_string())?);
+        }
+        let kept = kept.map(|kept| format!("; the earlier file is {}", kept.display())).unwrap_or_default();
+        match (change.is_some(), writes) {
+            (false, _) => {}
+            (true, false) => terminal.line("nothing was written")?,
+            (true, true) => {
+                terminal.line(format!("written{kept}"))?;
+                terminal.line("Restart the client. It starts the host, or joins the one that runs.")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The command that the client starts. Its paths are absolute, because clients start it in a folder of their choice.
+    fn server(&self) -> Result<Value, Report> {
+        let config = Config::read(self.data.config.as_deref())?;
+        let absolute = |path: PathBuf| {
+            let path = std::path::absolute(&path).with_context(|| format!("{} is not a path", path.display()))?;
+            let text = path.to_str().map(str::to_owned);
+            text.ok_or_else(|| Report::new(Exit::Usage, format!("{} is not UTF-8", path.display())))
+        };
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut args = vec!["mcp".to_owned()];
+        if let Some(config) = &self.data.config {
+            args.extend(["--config".to_owned(), absolute(config.clone())?]);
+        }
+        args.extend(["--data".to_owned(), absolute(self.data.folder.clone().unwrap_or_else(|| config.data_folder()))?]);
+        let plugins = self.plugins.clone().unwrap_or_else(|| config.plugins_folder());
+        args.extend(["--plugins".to_owned(), absolute(plugins)?]);
+        let mut server = json!({ "command": absolute(program)?, "args": args });
+        if self.client == McpClient::Vscode {
+            server["type"] = "stdio".into();
+        }
+        Ok(server)
+    }
+}
+
+/// Shows the lines that go and those that come.
+fn show(terminal: &Terminal, file: &Path, change: Option<&Change>) -> io::Result<()> {
+    let Some(change) = change else { return terminal.line(format!("{} has it already", file.display())) };
+    terminal.line(format!("{}:", terminal.style(Style::Strong, &file.display().to_string())))?;
+    let removed = change.removed.as_deref().unwrap_or_default();
+    for (lines, sign, style) in [(removed, "-", Style::Bad), (&*change.added, "+", Style::Good)] {
+        for line in lines.lines() {
+            terminal.line(terminal.style(style, &format!("{sign} {line}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks at the terminal.
+fn agrees(terminal: &Terminal) -> Result<bool, Report> {
+    if !io::stdin().is_terminal() {
+        return Err(Report::new(Exit::Usage, "nobody is there to agree").hint("to write the change, add --yes"));
+    }
+    terminal.note("Write it? [y/N] ");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// The member of the file with the servers, and the entry as text.
+fn entry(client: McpClient, server: &Value) -> (&'static str, String) {
+    let list = if client == McpClient::Vscode { "servers" } else { "mcpServers" };
+    if client == McpClient::Codex {
+        // A JSON text is a TOML string, and an array of them an array.
+        return (
+            "mcp_servers",
+            format!("[mcp_servers.{NAME}]\ncommand = {}\nargs = {}\n", server["command"], server["args"]),
+        );
+    }
+    (list, format!("{:#}", json!({ list: { NAME: server } })))
+}
+
+/// The change that adds the server. `None`: the file has it.
+fn change(client: McpClient, earlier: &str, server: &Value) -> Result<Option<Change>, String> {
+    let (list, added) = entry(client, server);
+    if client == McpClient::Codex {
+        let file: toml::Table = earlier.parse().map_err(|error| format!("it is not TOML: {error}"))?;
+        let found = file.get(list).and_then(|servers| servers.get(NAME));
+        let Some(found) = found else {
+            let gap = if earlier.is_empty() || earlier.ends_with("\n\n") { "" } else { "\n" };
+            let end = if earlier.is_empty() || earlier.ends_with('\n') { "" } else { "\n" };
+            return Ok(Some(Change { removed: None, text: format!("{earlier}{end}{gap}{added}"), added }));
+        };
+        let wanted: toml::Table = added.parse().map_err(|error| format!("a path cannot be written: {error}"))?;
+        let is_same = wanted.get(list).and_then(|servers| servers.get(NAME)) == Some(found);
+        return if is_same { Ok(None) } else { Err(format!("it has another server with the name {NAME}")) };
+    }
+    let text = if earlier.trim().is_empty() { "{}" } else { earlier };
+    let mut file: Map<String, Value> =
+        serde_json::from_str(text).map_err(|error| format!("it is not a JSON object without comments: {error}"))?;
+    let servers = file.entry(list).or_insert_with(|| json!({}));
+    let servers = servers.as_object_mut().ok_or_else(|| format!("its member {list} is not an object"))?;
+    let found = servers.insert(NAME.to_owned(), server.clone());
+    if found.as_ref() == Some(server) {
+        return Ok(None);
+    }
+    let removed = found.map(|found| entry(client, &found).1);
+    Ok(Some(Change { removed, added, text: format!("{:#}\n", Value::Object(file)) }))
+}
+
+/// Writes the file, and keeps the earlier one. After a kill, the file is the earlier or the new one.
+fn write(file: &Path, earlier: &str, text: &str) -> io::Result<Option<PathBuf>> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    let kept = match fs::metadata(file) {
+        Ok(metadata) => {
+            new.as_file().set_permissions(metadata.permissions())?;
+            Some(keep(file, earlier)?)
+        }
+        Err(_) => None,
+    };
+    new.as_file().sync_all()?;
+    new.persist(file).map_err(|error| error.error)?;
+    Ok(kept)
+}
+
+/// Keeps the earlier content beside the file, under a name that is free.
+fn keep(file: &Path, earlier: &str) -> io::Result<PathBuf> {
+    for number in 1.. {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".before-toolgate");
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        match fs::File::create_new(&name) {
+            Ok(mut kept) => {
+                kept.set_permissions(fs::metadata(file)?.permissions())?;
+                kept.write_all(earlier.as_bytes())?;
+                return Ok(name.into());
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server() -> Value {
+        json!({ "command": "/bin/toolgate", "args": ["mcp", "--data", "/d \"x\""] })
+    }
+
+    #[test]
+    fn other_members_of_a_file_stay_in_their_order() {
+        let earlier = r#"{"z":1,"mcpServers":{"other":{"command":"x"}},"a":[2]}"#;
+        let change = change(McpClient::Cursor, earlier, &server()).unwrap().unwrap();
+        let file: Value = serde_json::from_str(&change.text).unwrap();
+        assert_eq!(
+            file.to_string(),
+            json!({ "z": 1, "mcpServers": { "other": { "command": "x" }, "toolgate": server() }, "a": [2] })
+                .to_string()
+        );
+        assert_eq!(change.removed, None);
+    }
+
+    #[test]
+    fn change_is_made_once_and_a_different_server_is_shown() {
+        for client in McpClient::value_variants() {
+            let first = change(*client, "", &server()).unwrap().unwrap();
+            assert_eq!(change(*client, &first.text, &server()), Ok(None), "{client:?}");
+            let other = change(*client, &first.text, &json!({ "command": "/other", "args": [] }));
+            match other {
+                Ok(Some(other)) => assert!(other.removed.unwrap().contains("/bin/toolgate"), "{client:?}"),
+                other => assert_eq!((*client, other.is_err()), (McpClient::Codex, true)),
+            }
+        }
+    }
+
+    #[test]
+    fn comments_of_a_codex_file_stay() {
+        let earlier = "# mine\nmodel = \"x\" # also mine";
+        let change = change(McpClient::Codex, earlier, &server()).unwrap().unwrap();
+        assert!(change.text.starts_with(&format!("{earlier}\n\n[mcp_servers.toolgate]\n")), "{}", change.text);
+        let file: toml::Table = change.text.parse().unwrap();
+        assert_eq!(file["mcp_servers"]["toolgate"]["args"][2].as_str(), Some("/d \"x\""));
+    }
+
+    #[test]
+    fn file_that_cannot_be_read_is_refused() {
+        for (client, earlier) in [
+            (McpClient::Vscode, "{ // mine\n}"),
+            (McpClient::Cursor, "[]"),
+            (McpClient::Cursor, r#"{"mcpServers":[]}"#),
+            (McpClient::Codex, "model = "),
+        ] {
+            assert!(change(client, earlier, &server()).is_err(), "{earlier}");
+        }
+    }
+
+    #[test]
+    fn earlier_files_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new/mcp.json");
+        assert_eq!(write(&file, "", "1").unwrap(), None);
+        let (second, third) = (write(&file, "1", "2").unwrap().unwrap(), write(&file, "2", "3").unwrap().unwrap());
+        assert_eq!(second.file_name().unwrap(), "mcp.json.before-toolgate");
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        assert_eq!((read(&second), read(&third), read(&file)), ("1".into(), "2".into(), "3".into()));
+    }
+}
