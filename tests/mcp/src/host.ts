@@ -21,7 +21,7 @@ import { promisify } from "node:util";
 const ROOT = resolve(import.meta.dirname, "../../..");
 
 /** The binary under test, which `cargo xtask test` sets. */
-export const BINARY = process.env["TOOLGATE_BINARY"] ?? join(ROOT, "target/debug/toolgate");
+export const BINARY = process.env.TOOLGATE_BINARY ?? join(ROOT, "target/debug/toolgate");
 
 const PLUGIN = join(ROOT, "plugins/target/wasm32-wasip2/release/conformance.wasm");
 
@@ -33,7 +33,7 @@ const READY = "ready: ";
 const PATIENCE = 60_000;
 const LOOK = 50;
 
-/** What a call waits for. */
+/** An open suspension. */
 export interface Pending {
   suspension: string;
   tool: string;

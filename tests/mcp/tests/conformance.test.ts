@@ -72,11 +72,19 @@ describe("conformance", { concurrency: true }, () => {
 
   it("revision 2026-07-28 and its extension tasks", async () => {
     const expected = file("2026-07-28");
-    const runs = [
-      run(["--requirements", "2026-07-28"], expected),
-      ...SINGLE.map((name) => run(["--scenario", name, "--spec-version", "2026-07-28", "--force"], expected)),
-    ];
-    const seen = new Set((await Promise.all(runs)).flat());
+    const seen = new Set<string>();
+    const see = async (words: string[]) => {
+      for (const name of await run(words, expected)) seen.add(name);
+    };
+    // A few at a time: some scenarios expect an answer within a second.
+    const left = [...SINGLE];
+    const next = async (): Promise<void> => {
+      const name = left.shift();
+      if (name === undefined) return;
+      await see(["--scenario", name, "--spec-version", "2026-07-28", "--force"]);
+      await next();
+    };
+    await Promise.all([see(["--requirements", "2026-07-28"]), next(), next()]);
     assert.deepEqual([...seen].sort(), entries("2026-07-28").sort(), "every entry is a failure of some run");
   });
 

@@ -14,7 +14,7 @@ const INSPECTOR = join(
 /** The member of `_meta` about a call. */
 const CALL = "dev.toolgate/call";
 
-/** What it prints. */
+/** Its output. */
 interface Printed {
   result: {
     content: { text: string }[];

@@ -7,7 +7,7 @@ import { it } from "node:test";
 import { BINARY, environment, Host } from "../src/host.ts";
 
 /** The Python that has the SDK, which `cargo xtask test` installs. */
-const PYTHON = process.env["PYTHON"] ?? join(import.meta.dirname, "../../../target/tools/mcp/bin/python");
+const PYTHON = process.env.PYTHON ?? join(import.meta.dirname, "../../../target/tools/mcp/bin/python");
 
 it("the SDK for Python: every lane that it has", async () => {
   const host = new Host();

@@ -92,6 +92,40 @@ describe("the SDK for TypeScript", () => {
     await client.close();
   });
 
+  it("lane form: a question that is declined stays open for others", async () => {
+    const client = await connected("auto", { elicitation: { form: {} } });
+    client.setRequestHandler("elicitation/create", async () => ({ action: "decline" }));
+    const result = await client.callTool({ name: "confirm_delete", arguments: { filename: "b.txt" } });
+    assert.match(text(result), /waits for a person's answer/);
+    const { suspension } = await host.pending("confirm_delete");
+    await host.command(["answer", suspension, '{"confirm":false}']);
+    const [, call] = /"call":"([^"]+)"/.exec(text(result)) ?? [];
+    assert.equal(
+      text(await client.callTool({ name: "toolgate_wait", arguments: { call } })),
+      "b.txt is kept",
+    );
+    await client.close();
+  });
+
+  it("lane page: an approval is a page, which approves nothing", async () => {
+    const client = await connected("auto", { elicitation: { url: {} } });
+    let opened = "";
+    client.setRequestHandler("elicitation/create", async ({ params }) => {
+      assert(params.mode === "url");
+      opened = params.url;
+      const { suspension } = await host.pending("gated_greet");
+      assert.equal(opened, `${host.url}/suspensions/${suspension}`);
+      await host.restart();
+      assert.equal((await host.pending("gated_greet")).suspension, suspension);
+      setImmediate(() => void host.approve(suspension));
+      return { action: "accept" };
+    });
+    const result = await client.callTool({ name: "gated_greet", arguments: { name: "Dee" } });
+    assert.equal(text(result), "Hello, Dee!");
+    assert.notEqual(opened, "");
+    await client.close();
+  });
+
   /** A session that uses tasks. The SDK does not send them itself, so its package takes a function that does. */
   function withTasks(client: Client, answer: () => Promise<Record<string, boolean>>): TaskEnabledSession {
     let last = 0;
@@ -143,7 +177,7 @@ describe("the SDK for TypeScript", () => {
     await client.close();
   });
 
-  it("lane task: another session resumes it after a kill, and its outcome stays", async () => {
+  it("lane task: another session resumes it after a kill", async () => {
     const never = () => assert.fail("an approval is not asked in the client");
     const client = await connected("auto");
     const session = withTasks(client, never);
