@@ -12,7 +12,7 @@ const PARSERS: [&str; 4] =
     ["serde_json::Deserializer", "serde_json::from_reader", "serde_json::from_slice", "serde_json::from_str"];
 
 /// Files that use another parser, and what they read with it.
-const OTHERS: [(&str, &str); 20] = [
+const OTHERS: [(&str, &str); 22] = [
     ("host/api/src/json.rs", "the frame of a checked text; values in it stay texts"),
     ("host/api/src/verbatim.rs", "scans a value when it is written: invalid text would break the body around it"),
     ("host/capabilities/src/config.rs", "the journal of a call: values of the operator"),
