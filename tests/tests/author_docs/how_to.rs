@@ -102,6 +102,11 @@ how_to! {
         ..after("export PAGER_SECRET=0123456789abcdef01234567 AGENT_SECRET=0123456789abcdef01234567")
     };
 
+    use_from_mcp_clients: "use-from-mcp-clients.md", Page {
+        stand_ins: &[("http://127.0.0.1:7420", "$url")],
+        ..after("start")
+    };
+
     verify_a_component: "verify-a-component.md", Page {
         stand_ins: &[
             ("https://example.org/hello", "$source"),
