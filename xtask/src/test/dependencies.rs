@@ -8,7 +8,7 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// The packages with their bounds. Raising a bound is a decision: the commit says what the new crates are for.
-const LIMITS: [(&str, usize); 2] = [("toolgate", 282), ("toolgate-cli", 365)];
+const LIMITS: [(&str, usize); 2] = [("toolgate", 282), ("toolgate-cli", 368)];
 
 /// Counts the crates that a package is built from, procedural macros and build scripts included.
 pub(crate) fn check() -> Result<()> {
