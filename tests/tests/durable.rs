@@ -14,6 +14,7 @@ use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
     Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, Timestamp, ToolName, Turn, TurnId, Violation,
     approvers::{Escalate, Need, Who},
+    call::Pinned,
     gate::{Rule, Verdict},
     outcome::{Failure, FailureCode},
     principal::{Channels, Role},
@@ -294,6 +295,54 @@ async fn schema_of_an_answer_is_checked_before_the_turn_is_locked() {
     assert!(again.replayed);
     let counts = [&looks.checks, &looks.readable].map(|count| count.load(Ordering::Relaxed));
     assert_eq!(counts, [2, 2], "each answer is checked once, without the lock");
+}
+
+/// Tools that count what is released.
+struct Releases {
+    tools: WordTools,
+    released: AtomicUsize,
+}
+
+#[async_trait]
+impl Tools for Releases {
+    fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
+        self.tools.find(name)
+    }
+
+    fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<KnownTool>> {
+        self.tools.pinned(plugin, component, name)
+    }
+
+    fn list(&self) -> Vec<Arc<KnownTool>> {
+        self.tools.list()
+    }
+
+    fn release(&self, pinned: &Pinned, idempotency_key: &str) {
+        assert!(pinned.durable && !idempotency_key.is_empty());
+        self.released.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn run(&self, run: Run) -> End {
+        self.tools.run(run).await
+    }
+}
+
+#[tokio::test]
+async fn instance_is_released_when_nothing_will_continue_it() {
+    let mut host = DurableHost::new(waits_for_a_signal);
+    let tools = Arc::new(Releases { tools: host.tools(), released: AtomicUsize::new(0) });
+    let released = || tools.released.load(Ordering::Relaxed);
+    let store = Arc::new(MortalStore::new(host.world.store.clone()));
+    let parts = host.world.parts(tools.clone());
+    host.running = Some(Dispatcher::start(Parts { store: store.clone(), ..parts }));
+    store.fail_search();
+    let id = host.submit().await;
+    assert_eq!((released(), host.turn(id).await.pending().count()), (1, 0), "the wait is not recorded");
+    // Longer than the lease of the run.
+    host.pass(Span::from_secs(300)).await;
+    assert_eq!((released(), host.turn(id).await.pending().count()), (1, 1), "it waits");
+    host.handle().cancel(&principal("agent", Role::Caller), &conversation("c"), id).await.unwrap();
+    assert_eq!(released(), 2);
 }
 
 /// A guest that asks, proposes a value, waits for a signal and sleeps. No answer changes that.

@@ -66,10 +66,10 @@ fn limited() -> [(&'static str, Hit); 9] {
         // counted, or waits. Tests below cover them, and `host/capabilities/src/http/tests` those of requests.
         // `host_bytes` and `files_written` end calls of guests with a folder: `host/sandbox/tests/all/files.rs` reaches
         // both (`open_files_are_limited_and_charged`, `bytes_written_to_files_are_limited`). Beyond the limits of
-        // key-value data a write fails: `host/sandbox/tests/all/keyvalue.rs`. `replay` is only of durable calls:
-        // `host/sandbox/tests/all/durable.rs`.
+        // key-value data a write fails: `host/sandbox/tests/all/keyvalue.rs`. `replay` and `linger` are only of durable calls:
+        // `host/sandbox/tests/all/durable.rs` and `host/sandbox/tests/all/durable/lingering.rs`.
         goes_on: {
-            replay, stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
+            replay, linger, stop_grace, progress_updates, progress_bytes, log_bytes, concurrency, queue, host_bytes, host_call_time, files_written,
             keyvalue_written, keyvalue_rate, http_requests, http_concurrent, http_time, http_sent, http_received,
         },
     }

@@ -12,7 +12,8 @@ use toolgate_tests::host::say;
 fn kills_change_nothing_about_random_programs() {
     let tally = model::run(Plan { programs: 40, seed: 0x7001_6a7e });
     say(&format!("{tally:#?}"));
-    let Tally { refused, sent_again, in_doubt, nested, steps, entries, effects, .. } = tally;
+    let Tally { refused, sent_again, in_doubt, nested, steps, entries, effects, resumed, .. } = tally;
+    assert!(resumed > 0, "{tally:#?}");
     let counts = [refused, sent_again, in_doubt, nested, steps, entries, effects];
     assert!(counts.iter().all(|count| *count > 0), "{tally:#?}");
 }

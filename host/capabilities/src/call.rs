@@ -88,6 +88,11 @@ macro_rules! calls {
                 Ok(until)
             }
 
+            /// See [`Interface::continues`].
+            pub fn continues(&mut self) {
+                $($(self.$linked.continues();)?)*
+            }
+
             /// See [`Interface::finish`].
             pub fn finish(&mut self) {
                 $($(self.$linked.finish();)?)*

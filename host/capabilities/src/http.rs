@@ -147,6 +147,12 @@ impl Interface for State {
         }
     }
 
+    fn continues(&mut self) {
+        if let Some(session) = &self.session {
+            session.continues();
+        }
+    }
+
     fn finish(&mut self) {
         if let Some(session) = &mut self.session {
             session.finish();

@@ -57,6 +57,10 @@ pub trait Interface: Sized + Send + 'static {
         std::future::ready(Ok(None))
     }
 
+    /// The next run continues the guest of this one after a wait. The counts of a run start again, as they do in a run
+    /// that repeats the code before the wait.
+    fn continues(&mut self) {}
+
     /// Reports what the call left undone. The call has ended, and no later run continues it.
     fn finish(&mut self) {}
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::doubt::{DecidedRequest, RequestDecision};
-use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
+use domain::journal::{Entry, JournalBounds, JournalSummary, Record, RefusedForNow, ValueChange};
 use domain::step::Durable;
 use domain::{Digest, Timestamp};
 
@@ -40,6 +40,11 @@ pub trait JournalWriter: Send + Sync {
     /// # Errors
     /// The reason. The state may be unknown.
     async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String>;
+
+    /// The journal with everything that this run wrote. `None`: nobody knows, so that no instance of the call is kept.
+    fn head(&self) -> Option<JournalSummary> {
+        None
+    }
 }
 
 /// Where the run of a call records, and how much.
@@ -67,7 +72,7 @@ pub trait RunTime: Send + Sync {
 pub struct Journal(Arc<Shared>);
 
 struct Shared {
-    recording: Recording,
+    bounds: JournalBounds,
     /// The decisions about requests that earlier runs left in doubt.
     decided: Arc<[DecidedRequest]>,
     time: Arc<dyn RunTime>,
@@ -75,6 +80,7 @@ struct Shared {
 }
 
 struct State {
+    writer: Arc<dyn JournalWriter>,
     /// The entries of earlier runs.
     earlier: Arc<[Entry]>,
     /// The number of them that the run has come to.
@@ -123,8 +129,30 @@ impl Journal {
         let (earlier, decided) = (Arc::clone(&durable.journal), Arc::clone(&durable.decided));
         let steps = u32::try_from(durable.steps.len()).unwrap_or(u32::MAX);
         let (entries, bytes) = (earlier.len(), earlier.iter().map(Entry::size).sum());
-        let state = State { earlier, passed: 0, steps, steps_passed: 0, unwritten: Vec::new(), entries, bytes };
-        Self(Arc::new(Shared { recording, decided, time, state: Mutex::new(state) }))
+        let Recording { writer, bounds } = recording;
+        let state = State { writer, earlier, passed: 0, steps, steps_passed: 0, unwritten: Vec::new(), entries, bytes };
+        Self(Arc::new(Shared { bounds, decided, time, state: Mutex::new(state) }))
+    }
+
+    /// The journal as the run has written it.
+    #[must_use]
+    pub fn head(&self) -> Option<JournalSummary> {
+        self.state().writer.head()
+    }
+
+    /// Forgets the entries of earlier runs. The run has passed all of them, and waits.
+    pub fn forget_passed(&self) {
+        let mut state = self.state();
+        if state.passed == state.earlier.len() {
+            (state.earlier, state.passed) = ([].into(), 0);
+        }
+    }
+
+    /// The next run continues the guest after one more step, and records here.
+    pub fn continues(&self, writer: Arc<dyn JournalWriter>) {
+        let mut state = self.state();
+        state.writer = writer;
+        state.steps += 1;
     }
 
     /// Whether the run still repeats an earlier one.
@@ -288,13 +316,13 @@ impl Journal {
 
     /// The bytes that the journal can still take.
     pub(crate) fn room(&self) -> usize {
-        self.0.recording.bounds.bytes.saturating_sub(self.state().bytes)
+        self.0.bounds.bytes.saturating_sub(self.state().bytes)
     }
 
     fn add(&self, call: &HostCall, record: Record) -> Result<(), JournalError> {
         let at = self.0.time.now();
         let mut state = self.state();
-        let entry = state.new_entry(call, record, at, &self.0.recording)?;
+        let entry = state.new_entry(call, record, at, self.0.bounds)?;
         state.unwritten.push(entry);
         drop(state);
         self.0.time.reached(at, false);
@@ -310,11 +338,14 @@ impl Journal {
     }
 
     async fn flush_with(&self, values: Vec<ValueChange>) -> Result<(), JournalError> {
-        let entries = std::mem::take(&mut self.state().unwritten);
+        let (writer, entries) = {
+            let mut state = self.state();
+            (Arc::clone(&state.writer), std::mem::take(&mut state.unwritten))
+        };
         if entries.is_empty() && values.is_empty() {
             return Ok(());
         }
-        self.0.recording.writer.write(entries, values).await.map_err(JournalError::Fault)
+        writer.write(entries, values).await.map_err(JournalError::Fault)
     }
 
     /// The recorded entry of a call. The run has come to it.
@@ -365,7 +396,7 @@ impl State {
         call: &HostCall,
         record: Record,
         at: Timestamp,
-        Recording { bounds, .. }: &Recording,
+        bounds: JournalBounds,
     ) -> Result<Entry, JournalError> {
         let number = u32::try_from(self.entries).unwrap_or(u32::MAX);
         let HostCall { name, digest } = call.clone();

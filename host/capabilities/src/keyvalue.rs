@@ -98,6 +98,13 @@ impl Interface for State {
         batch::add_to_linker::<_, Has<Self>>(linker, T::view)
     }
 
+    /// Writes of earlier runs are not made again.
+    fn continues(&mut self) {
+        if let Some(access) = &self.access {
+            access.writes.refill();
+        }
+    }
+
     /// A write that takes too long is not called back.
     fn wrote(&self) -> bool {
         self.wrote

@@ -13,6 +13,7 @@ use crate::handle::{Handle, Readers};
 use crate::inbox::Inbox;
 use crate::index::IndexChanges;
 use crate::journal::JournalRuns;
+use crate::lingering::EndedCalls;
 use crate::nested::{self, NestedTurns};
 use crate::outbox::Webhooks;
 use crate::parts::Parts;
@@ -75,6 +76,7 @@ impl Dispatcher {
             logs.clone(),
             nested.clone(),
             below.clone(),
+            Arc::new(EndedCalls(tools.clone())),
             Arc::<Turns>::clone(&turns),
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));

@@ -36,8 +36,8 @@ use crate::loads::Loads;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
 use crate::ports::{
-    Audit, CallLogs, Feed, Health, Indexes, Journals, KnownTool, Loaded, Outbox, Position, StandingApprovals,
-    StoreFault, StoreHealth,
+    Audit, CallLogs, Feed, Health, Indexes, Journals, KnownTool, Lingering, Loaded, Outbox, Position,
+    StandingApprovals, StoreFault, StoreHealth,
 };
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
@@ -114,6 +114,12 @@ impl Handle {
     #[must_use]
     pub fn turns_in_memory(&self) -> usize {
         self.inner.pipeline.turns.len()
+    }
+
+    /// The instances of durable calls that are kept while the calls wait.
+    #[must_use]
+    pub fn lingering(&self) -> Lingering {
+        self.inner.shared.tools.lingering()
     }
 
     /// How many logs of calls are only in memory, or still grow.

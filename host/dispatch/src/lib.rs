@@ -29,6 +29,7 @@ mod idempotency;
 mod inbox;
 mod index;
 mod journal;
+mod lingering;
 mod loads;
 mod nested;
 mod outbox;

@@ -38,4 +38,6 @@ pub use principals::Principals;
 pub use retention::{EndedTurn, EndedTurns, Loaded, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
 pub use store::Store;
-pub use tools::{AllowedEffects, CHECK_COST, Checks, End, KnownTool, Permit, Progress, Run, RunMonitor, Tools};
+pub use tools::{
+    AllowedEffects, CHECK_COST, Checks, End, KnownTool, Lingering, Permit, Progress, Run, RunMonitor, Tools,
+};

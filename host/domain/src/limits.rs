@@ -10,6 +10,8 @@ pub struct Limits {
     pub time: Span,
     /// The processor time for the part that one run of a durable call repeats. It does not count against `time`.
     pub replay: Span,
+    /// The time that the host keeps the instance of a durable call that waits, so that the next run need not repeat anything.
+    pub linger: Span,
     /// The time that a call gets to stop by itself. The host ends a cancelled call after this time. The host also asks
     /// a call to stop this long before its time limit, but not before half of that limit. Zero: the host ends a
     /// cancelled call at once, and asks no call to stop before its time limit.
@@ -66,6 +68,7 @@ impl Default for Limits {
         Self {
             time: Span::from_secs(30),
             replay: Span::from_secs(30),
+            linger: Span::ZERO,
             stop_grace: Span::from_secs(1),
             memory: 128 << 20,
             table_elements: 20_000,
@@ -145,6 +148,7 @@ impl CatalogLimits {
         Limits {
             time: self.time,
             replay: Span::ZERO,
+            linger: Span::ZERO,
             stop_grace: Span::ZERO,
             memory: self.memory,
             table_elements: self.table_elements,

@@ -126,10 +126,12 @@ mod tests {
 
     #[test]
     fn messages_that_can_be_read_in_two_ways_are_refused() {
+        let deep = format!(r#"{{"name":"t","arguments":{}{}}}"#, r#"{"a":"#.repeat(200), "}".repeat(200));
+        let invalid = call(&deep).unwrap_err();
+        assert_eq!((invalid.error.code.0, invalid.id), (-32700, None), "too deep to read its id");
         for (params, code) in [
             (r#"{"name":"t","arguments":{"a":1,"a":2}}"#, -32700),
             (r#"{"name":"t","name":"u"}"#, -32700),
-            (&format!(r#"{{"name":"t","arguments":{}{}}}"#, r#"{"a":"#.repeat(200), "}".repeat(200)), -32700),
             (r#"{"name":"t","arguments":[1]}"#, -32602),
             (r#"["t"]"#, -32602),
         ] {

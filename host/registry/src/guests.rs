@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capabilities::Capabilities;
-use domain::{CatalogLimits, Digest, Limits, outcome::Failure};
+use domain::{CatalogLimits, Digest, Limits, PluginName, outcome::Failure};
 use sandbox::section::{self, SeveralSections};
-use sandbox::{ComponentInterface, Declared, ForeignImport, GuestEnd, Job, LoadError, Plugin, Sandbox, Sink};
+use sandbox::{
+    ComponentInterface, Declared, ForeignImport, GuestEnd, Job, LingerCounts, LoadError, Plugin, Sandbox, Sink,
+};
 
 /// Makes guests from components.
 pub(crate) trait ComponentLoader: Send + Sync + 'static {
@@ -20,6 +22,13 @@ pub(crate) trait ComponentLoader: Send + Sync + 'static {
     fn load(&self, digest: Digest, bytes: &[u8], granted: Capabilities) -> Result<Arc<dyn LoadedComponent>, LoadError>;
     /// Removes the compiled code of every component that is not in the set, and returns the number of files.
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize>;
+    /// Drops the instance that is kept for a waiting call.
+    fn release(&self, _component: Digest, _idempotency_key: &str) {}
+    /// Drops the instances that are kept for the waiting calls of a plugin.
+    fn release_plugin(&self, _plugin: &PluginName) {}
+    fn lingering(&self) -> LingerCounts {
+        LingerCounts::default()
+    }
 }
 
 impl dyn ComponentLoader {
@@ -85,6 +94,18 @@ impl ComponentLoader for Sandbox {
 
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
         self.retain(kept)
+    }
+
+    fn release(&self, component: Digest, idempotency_key: &str) {
+        self.release(component, idempotency_key);
+    }
+
+    fn release_plugin(&self, plugin: &PluginName) {
+        self.release_plugin(plugin);
+    }
+
+    fn lingering(&self) -> LingerCounts {
+        self.lingering()
     }
 }
 

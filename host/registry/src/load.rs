@@ -143,6 +143,8 @@ impl Shared {
         let _publishing = self.publishing();
         self.catalog.rcu(|catalog| catalog.with(&component));
         self.begun().1.insert(plugin.clone(), begun);
+        // Calls of the component before it continue in new instances.
+        self.loader.release_plugin(plugin);
         let (tools, notes) = (names(&component), component.notes());
         for note in &notes {
             tracing::warn!(%plugin, component = %digest, "{note}");
@@ -186,6 +188,7 @@ impl Shared {
             catalog.without(plugin)
         });
         let Some(live) = live else { return false };
+        self.loader.release_plugin(plugin);
         self.report(plugin, live.digest, PluginChange::Unloaded, None);
         true
     }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capabilities::journal::{JournalWriter, Recording};
-use dispatch::ports::{End, KnownTool, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
+use dispatch::ports::{End, KnownTool, Lingering, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
 use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
     call::Level,
     call::Pinned,
-    journal::{Entry, JournalBounds, ValueChange},
+    journal::{Entry, JournalBounds, JournalSummary, ValueChange},
     outcome::{Failure, FailureCode},
     step::{Durable, RunEnd, StepRequest, StepWait},
 };
-use sandbox::{Job, RunUsage, Sink, Update};
+use sandbox::{Job, LingerCounts, RunUsage, Sink, Update};
 
 use crate::Registry;
 use crate::blocking::blocking;
@@ -95,6 +95,15 @@ impl Tools for Registry {
         Ok(Box::new(permit))
     }
 
+    fn release(&self, pinned: &Pinned, idempotency_key: &str) {
+        self.shared.loader.release(pinned.component, idempotency_key);
+    }
+
+    fn lingering(&self) -> Lingering {
+        let LingerCounts { now, kept, resumed, dropped } = self.shared.loader.lingering();
+        Lingering { now, kept, resumed, dropped }
+    }
+
     async fn run(&self, run: Run) -> End {
         let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun);
         let end = run_guest(&self.shared, run).await;
@@ -140,6 +149,10 @@ struct Recorder(Arc<dyn RunJournal>);
 impl JournalWriter for Recorder {
     async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
         self.0.append(entries, values).await.map_err(|error| error.to_string())
+    }
+
+    fn head(&self) -> Option<JournalSummary> {
+        Some(self.0.summary())
     }
 }
 

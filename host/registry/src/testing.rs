@@ -47,6 +47,8 @@ pub(crate) struct FakeSandbox {
     pub(crate) gate: Mutex<Option<Receiver<()>>>,
     /// The components of the last [`ComponentLoader::retain`].
     pub(crate) kept: Mutex<HashSet<Digest>>,
+    /// The plugins whose kept instances were dropped.
+    pub(crate) released: Mutex<Vec<PluginName>>,
 }
 
 struct FakeGuest {
@@ -110,6 +112,10 @@ impl ComponentLoader for FakeSandbox {
     fn retain(&self, kept: &HashSet<Digest>) -> io::Result<usize> {
         self.kept.lock().expect("unpoisoned").clone_from(kept);
         Ok(0)
+    }
+
+    fn release_plugin(&self, plugin: &PluginName) {
+        self.released.lock().expect("unpoisoned").push(plugin.clone());
     }
 }
 

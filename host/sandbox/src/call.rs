@@ -1,5 +1,5 @@
 //! One call: one store, one instance, one outcome. The call always ends with an outcome, and dropping the store removes
-//! everything that the guest leaves behind.
+//! everything that the guest leaves behind. An instance of a durable call may be kept while the call waits (`lingering.rs`).
 
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
@@ -13,7 +13,7 @@ use domain::{
     call::Level,
     doubt::{self, DoubtfulRequest},
     outcome::{Failure, FailureCode},
-    step::StepRequest,
+    step::{StepRequest, StepWait},
 };
 use futures::FutureExt as _;
 use wasmtime::component::InstancePre;
@@ -21,12 +21,13 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::abi::Exports;
 use crate::clock::Stopwatch;
-use crate::durable;
+use crate::durable::{self, Rest, Waits};
 use crate::ending::{self, Purpose};
-use crate::guest::{Guest, written};
+use crate::guest::{Guest, lost, written};
+use crate::instance::{Driven, Instance, KeptInstance, without_journal};
 use crate::job::{Durable, GuestEnd, Job, RunEnd, RunUsage};
 use crate::pool::{Part, Peak, Reservation, User};
-use crate::report::Sink;
+use crate::report::{CurrentSink, Sink};
 use crate::shared::Shared;
 
 /// A plugin that calls can run.
@@ -44,8 +45,8 @@ pub(crate) struct LoadedPlugin {
 /// Bytes of a failure that a guest reports. It is a sentence for a model, not a channel.
 const MAX_FAILURE: usize = 16 << 10;
 
-/// Runs a job to its end.
-pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
+/// Runs a job to its end, in a new instance or in the one that was kept while the call waited.
+pub(crate) async fn run(plugin: &Arc<LoadedPlugin>, job: &Job, limits: &Limits, sink: Arc<dyn Sink>) -> GuestEnd {
     let refused = |failure| unrun(job, failure);
     let (size, max) = (job.arguments.size(), limits.arguments);
     if size > max {
@@ -60,24 +61,113 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         return in_doubt;
     }
     let shared = &plugin.shared;
+    let grace = if plugin.can_stop { limits.stop_grace } else { Span::ZERO };
+    let ended_before = || {
+        let message = "the call ended before the tool began to run; nothing was carried out";
+        refused(Failure::new(FailureCode::ToolUnavailable, message))
+    };
+    let guest = plugin.peak.expected(limits).bytes();
+    if may_linger(job, limits)
+        && let Some(kept) = shared.lingering.take(plugin.digest, job, limits, guest)
+    {
+        if !sink.try_start(grace) {
+            return ended_before();
+        }
+        if let Some(instance) = kept.continued(job, Arc::clone(&sink)) {
+            return continue_guest(plugin, instance).await;
+        }
+    }
     // Outlives the store, which occupies the instance.
     let Some(reservation) = reserved(plugin, job, limits).await.map(Arc::new) else {
         return refused(ending::busy());
     };
-    let grace = if plugin.can_stop { limits.stop_grace } else { Span::ZERO };
     if !sink.try_start(grace) {
-        let message = "the call ended before the tool began to run; nothing was carried out";
-        return refused(Failure::new(FailureCode::ToolUnavailable, message));
+        return ended_before();
     }
-    let watch = Stopwatch::start(limits.time, limits.replay);
-    let guest = Guest::new(&shared.services, Some(job), watch.clone(), limits, Arc::clone(&reservation), sink);
-    let mut store = store(&shared.engine, guest, watch.clone(), limits);
-    store.data().usage.bytes.count_in(size);
+    if !may_linger(job, limits) {
+        let (store, watch) = started(plugin, job, limits, &reservation, sink, None);
+        let guest = carry_out(Arc::clone(plugin), job.clone(), *limits, store, watch);
+        return reservation.fair_share().drive(guest).await;
+    }
+    let (sink, rest) = (Arc::new(CurrentSink::new(sink)), Arc::<Rest>::default());
+    let (store, watch) = started(plugin, job, limits, &reservation, sink.clone(), Some(Arc::clone(&rest)));
+    let (job, limits, journal, vault) =
+        (without_journal(job), *limits, store.data().journal(), store.data().vault.clone());
+    let guest = Box::pin(carry_out(Arc::clone(plugin), job.clone(), limits, store, watch));
+    continue_guest(plugin, Instance { guest, rest, sink, journal, vault, reservation, job, limits }).await
+}
+
+/// Whether the instance of a call may be kept while it waits.
+fn may_linger(job: &Job, limits: &Limits) -> bool {
+    limits.linger > Span::ZERO && job.durable.is_some() && job.recording.is_some()
+}
+
+/// The store of a guest that has not begun, and the watch of its run.
+fn started(
+    plugin: &LoadedPlugin,
+    job: &Job,
+    limits: &Limits,
+    reservation: &Arc<Reservation>,
+    sink: Arc<dyn Sink>,
+    rest: Option<Arc<Rest>>,
+) -> (Store<Guest>, Stopwatch) {
+    let (shared, watch) = (&plugin.shared, Stopwatch::start(limits.time, limits.replay));
+    let guest = Guest::new(&shared.services, Some(job), watch.clone(), limits, Arc::clone(reservation), sink, rest);
+    let store = store(&shared.engine, guest, watch.clone(), limits);
+    store.data().run.usage.bytes.count_in(job.arguments.size());
+    (store, watch)
+}
+
+/// Drives a guest to the end of its run. If the call waits then, its instance is kept.
+async fn continue_guest(plugin: &LoadedPlugin, mut instance: Instance) -> GuestEnd {
+    let Waits { request: StepRequest { digest, wait }, spent, wrote } = match instance.drive().await {
+        Driven::Ended(end) => return end,
+        Driven::Waits(waits) => waits,
+    };
+    plugin.peak.record(instance.reservation.peak());
+    let head = match &instance.journal {
+        Some(journal) => journal.flush().await.map(|()| journal.head()),
+        None => Ok(None),
+    };
+    let end = |ended| GuestEnd { ended, spent: Some(spent), wrote };
+    let head = match head {
+        Ok(head) => head,
+        Err(error) => return end(RunEnd::Repeating(lost(&error.to_string()))),
+    };
+    let wait = durable::redacted(wait, |text| instance.vault.redacted(text));
+    let time = Duration::from_millis(instance.limits.linger.millis());
+    if let Some(head) = head
+        && !outlasts(&wait, plugin.shared.services.clock.wall().saturating_add(time))
+    {
+        let guest = plugin.peak.expected(&instance.limits).bytes();
+        let kept = KeptInstance::new(instance, digest, head, guest);
+        plugin.shared.keep(plugin.digest, kept, time);
+    }
+    end(RunEnd::Waits(StepRequest { digest, wait }))
+}
+
+/// Whether a wait certainly lasts longer than an instance is kept.
+fn outlasts(wait: &StepWait, kept_until: Duration) -> bool {
+    match wait {
+        StepWait::Time(until) | StepWait::RateLimit(until) => Duration::from_millis(until.millis()) > kept_until,
+        StepWait::Answer(_) | StepWait::Approval { .. } | StepWait::External { .. } | StepWait::Calls(_) => false,
+    }
+}
+
+/// Carries out a job. Its guest ends with a result, or at a wait if no instance is kept.
+async fn carry_out(
+    plugin: Arc<LoadedPlugin>,
+    job: Job,
+    limits: Limits,
+    mut store: Store<Guest>,
+    watch: Stopwatch,
+) -> GuestEnd {
+    let limits = &limits;
     let carried_out = async {
         store.data_mut().capabilities.start(&job.grants)?;
-        plugin.exports.run(&plugin.pre, &mut store, job).await
+        plugin.exports.run(&plugin.pre, &mut store, &job).await
     };
-    let answer = bounded(pin!(carried_out), &reservation, &watch).await;
+    let answer = bounded(pin!(carried_out), &watch).await;
     let (early, journal) = (store.data().early_end(&answer), store.data().journal());
     let early = written(journal, early).await;
     if let (None, Err(error)) = (&early, &answer) {
@@ -108,9 +198,9 @@ pub(crate) async fn run(plugin: &LoadedPlugin, job: &Job, limits: &Limits, sink:
         }
     };
     let guest = store.data();
-    plugin.peak.record(reservation.peak());
-    guest.usage.bytes.count_out(returned(&ended));
-    GuestEnd { ended, spent: Some(guest.spent(watch.spent())), wrote: guest.capabilities.wrote() }
+    plugin.peak.record(guest.run.meter.peak());
+    guest.run.usage.bytes.count_out(returned(&ended));
+    GuestEnd { ended, spent: Some(guest.spent()), wrote: guest.capabilities.wrote() }
 }
 
 /// The end of a run that the host does not carry out.
@@ -132,7 +222,7 @@ fn in_doubt(job: &Job, sink: &dyn Sink) -> Option<GuestEnd> {
 
 /// An instance, with memory for the guest and for the journal that it repeats. `None` if they are not free in time.
 async fn reserved(plugin: &LoadedPlugin, job: &Job, limits: &Limits) -> Option<Reservation> {
-    let journal = job.durable.as_ref().map_or(0, Durable::size);
+    let journal = job.repeated_bytes();
     let (user, expected) = (User::Plugin(job.plugin.clone()), plugin.peak.expected(limits).with_journal(journal));
     let reservation = plugin.shared.pool.reserve(user, expected, patience(job, limits)).await?;
     reservation.covers(Part::Journal, journal).then_some(reservation)
@@ -159,7 +249,7 @@ fn returned(ended: &RunEnd) -> usize {
 /// A store with every limit set.
 pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Limits) -> Store<Guest> {
     let mut store = Store::new(engine, guest);
-    store.limiter(|guest| &mut guest.meter);
+    store.limiter(|guest| &mut guest.run.meter);
     store.set_hostcall_fuel(limits.hostcall_bytes);
     store.set_max_component_handles(limits.handles);
     store.set_epoch_deadline(1);
@@ -182,11 +272,9 @@ pub(crate) fn store(engine: &Engine, guest: Guest, watch: Stopwatch, limits: &Li
 /// The guest's future is large, so it is pinned by the caller and not moved.
 pub(crate) async fn bounded<T>(
     guest: Pin<&mut impl Future<Output = wasmtime::Result<T>>>,
-    reservation: &Reservation,
     watch: &Stopwatch,
 ) -> wasmtime::Result<T> {
-    let guest = reservation.fair_share().drive(watch.count(guest));
-    let mut guarded = pin!(AssertUnwindSafe(guest).catch_unwind());
+    let mut guarded = pin!(AssertUnwindSafe(watch.count(guest)).catch_unwind());
     loop {
         return match tokio::time::timeout(watch.left(), guarded.as_mut()).await {
             Ok(Ok(answer)) => answer,
@@ -206,7 +294,7 @@ pub(crate) async fn bounded<T>(
 /// The failure behind an error of the engine, with the last lines that the guest printed: most languages explain a
 /// crash there.
 pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits, purpose: Purpose) -> Failure {
-    let mut failure = ending::failure(error, &guest.meter, limits, purpose);
+    let mut failure = ending::failure(error, &guest.run.meter, limits, purpose);
     if failure.code == FailureCode::Trapped
         && let Some(words) = guest.last_words()
     {

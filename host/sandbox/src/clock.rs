@@ -85,7 +85,9 @@ pub(crate) struct Stopwatch(Arc<Measured>);
 
 #[derive(Debug)]
 struct Measured {
-    started: Instant,
+    made: Instant,
+    /// Nanoseconds from then to the start of the run.
+    started: AtomicU64,
     bounds: Bounds,
     /// Nanoseconds that the guest has computed.
     computed: AtomicU64,
@@ -110,8 +112,15 @@ impl Stopwatch {
     #[expect(clippy::disallowed_methods, reason = "this file owns the clock")]
     pub(crate) fn start(time: Span, replay: Span) -> Self {
         let [time, replay] = [time, replay].map(|span| Duration::from_millis(span.millis()));
-        let (computed, repeated) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self(Arc::new(Measured { started: Instant::now(), bounds: Bounds { time, replay }, computed, repeated }))
+        let [started, computed, repeated] = [0; 3].map(AtomicU64::new);
+        Self(Arc::new(Measured { made: Instant::now(), started, bounds: Bounds { time, replay }, computed, repeated }))
+    }
+
+    /// Starts again, for a run that repeats nothing.
+    pub(crate) fn restart(&self) {
+        self.0.started.store(nanos(self.0.made.elapsed()), Ordering::Relaxed);
+        self.0.computed.store(0, Ordering::Relaxed);
+        self.0.repeated.store(0, Ordering::Relaxed);
     }
 
     /// Whether the run repeats an earlier one.
@@ -156,7 +165,8 @@ impl Stopwatch {
     }
 
     pub(crate) fn spent(&self) -> Duration {
-        self.0.started.elapsed()
+        let started = Duration::from_nanos(self.0.started.load(Ordering::Relaxed));
+        self.0.made.elapsed().saturating_sub(started)
     }
 
     fn repeated(&self) -> u64 {
@@ -213,5 +223,20 @@ mod tests {
         assert_ne!(ended_at, REPEATING);
         watch.repeats(false);
         assert_eq!(watch.repeated(), ended_at);
+    }
+
+    #[test]
+    fn restarted_watch_measures_one_more_run() {
+        let watch = Stopwatch::start(Span::ZERO, Span::ZERO);
+        assert!(watch.over().is_some());
+        let watch = Stopwatch::start(Span::from_secs(3_600), Span::ZERO);
+        watch.repeats(true);
+        assert!(watch.over().is_some(), "nothing may be repeated");
+        let before = watch.0.made.elapsed();
+        watch.restart();
+        assert!(watch.over().is_none());
+        assert!(watch.spent() <= watch.0.made.elapsed() - before);
+        watch.repeats(false);
+        assert_eq!(watch.repeated(), 0);
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Each run repeats the code before the last step. It either reaches the code after it, or asks for something that differs
 //! from the earlier run, and then it ends before it has an effect. `question.rs` reads what a guest asks, `timers.rs` makes
-//! timers of steps, `clock.rs` has the virtual clock and the seeded random numbers.
+//! timers of steps, `clock.rs` has the virtual clock and the seeded random numbers. `rest.rs` is for instances that are kept
+//! during a wait, so that the next run repeats nothing.
 
 mod clock;
 mod question;
+mod rest;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -13,17 +15,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::journal::{Journal, JournalError, RunTime};
-use capabilities::{Grants, calls};
+use capabilities::{Grants, States, calls};
 use domain::step::{MAX_STEPS, Step, StepEnd, StepRequest, StepWait};
 use domain::{Digest, Json, Timestamp};
 
 pub(crate) use self::clock::{Seeded, VirtualClock};
 use self::question::Asked;
 pub(crate) use self::question::{Kind, redacted};
+pub(crate) use self::rest::{Rest, Waits};
 pub(crate) use self::timers::Timers;
 use crate::clock::{GuestClock, Stopwatch};
 use crate::job::{Durable, Job};
 use crate::report::{Log, Sink};
+use crate::run::Run;
 
 /// The reason why a run ended without a result of the guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,7 +98,27 @@ impl RunTime for Moves {
     }
 }
 
-/// One run of a durable call.
+/// The parts of a call that a wait concerns, besides its [`Replay`].
+pub(crate) struct RunParts<'a> {
+    pub(crate) run: &'a mut Run,
+    pub(crate) states: &'a mut States,
+}
+
+impl RunParts<'_> {
+    /// Ends the run at a wait.
+    fn pause(&mut self, request: StepRequest) -> Waits {
+        self.run.finish();
+        Waits { request, spent: self.run.spent(self.states), wrote: self.states.wrote() }
+    }
+
+    /// Begins the run that continues the guest.
+    fn continues(&mut self) {
+        self.run.restart();
+        self.states.continues();
+    }
+}
+
+/// The run of a durable call, or the runs that continue the same instance.
 pub(crate) struct Replay {
     steps: Arc<[Step]>,
     /// The number of steps that the guest has passed.
@@ -106,6 +130,8 @@ pub(crate) struct Replay {
     real: Arc<dyn GuestClock>,
     part: RepeatedPart,
     sink: Arc<dyn Sink>,
+    /// If the instance may be kept while the call waits.
+    rest: Option<Arc<Rest>>,
     /// The guest knows that it should stop.
     is_stopping: bool,
     /// How often the guest could have learned that it should stop.
@@ -121,7 +147,7 @@ impl Replay {
         clock: Arc<VirtualClock>,
         real: Arc<dyn GuestClock>,
         part: RepeatedPart,
-        sink: Arc<dyn Sink>,
+        (sink, rest): (Arc<dyn Sink>, Option<Arc<Rest>>),
     ) -> Self {
         let time = Arc::new(Moves { clock: Arc::clone(&clock), real: Arc::clone(&real), part: part.clone() });
         let recording = job.recording.clone();
@@ -135,6 +161,7 @@ impl Replay {
             real,
             part,
             sink,
+            rest,
             is_stopping: false,
             stop_checks: 0,
             timers: BTreeMap::new(),
@@ -172,12 +199,18 @@ impl Replay {
     ///
     /// # Errors
     /// [`Interrupted`]
-    pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> Result<Result<Json, Unanswered>, Interrupted> {
+    pub(crate) async fn ask(
+        &mut self,
+        parts: RunParts<'_>,
+        kind: Kind,
+        question: &str,
+    ) -> Result<Result<Json, Unanswered>, Interrupted> {
         let asked = Asked::read(kind, question);
         if let Some(why) = self.refusal(&asked)? {
             return Ok(Err(Unanswered::NotGranted(why)));
         }
-        let Some(end) = self.pass(asked.digest, |_| asked.wait.map_err(Interrupted::Refused))? else {
+        let Asked { digest, wait } = asked;
+        let Some(end) = self.pass(parts, digest, |_| wait.map_err(Interrupted::Refused)).await? else {
             return Ok(Err(Unanswered::Cancelled));
         };
         Ok(match (kind, end) {
@@ -220,11 +253,11 @@ impl Replay {
     ///
     /// # Errors
     /// [`Interrupted`]
-    pub(crate) async fn sleep(&mut self, millis: u64) -> Result<(), Interrupted> {
+    pub(crate) async fn sleep(&mut self, parts: RunParts<'_>, millis: u64) -> Result<(), Interrupted> {
         let digest = Digest::of_parts(&[b"toolgate:plugin/durable.sleep", &millis.to_be_bytes()]);
         let span = Duration::from_millis(millis).min(LONGEST);
         let deadline = self.clock.now().saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
-        self.until(digest, deadline).await
+        self.until(parts, digest, deadline).await
     }
 
     /// The divergence of a run that ends with a result before it has passed all steps.
@@ -238,29 +271,28 @@ impl Replay {
     /// Passes the next step. `None` if the call is being cancelled.
     ///
     /// # Errors
-    /// [`Interrupted`] if the step has not ended, or is another one.
-    fn pass(
+    /// [`Interrupted`] if the step has not ended and the instance is not kept, or if it is another step.
+    async fn pass(
         &mut self,
+        mut parts: RunParts<'_>,
         digest: Digest,
         wait: impl FnOnce(&Self) -> Result<StepWait, Interrupted>,
     ) -> Result<Option<StepEnd>, Interrupted> {
-        let Some(step) = self.steps.get(self.passed) else {
-            let requested = self.sink.stop_requested();
-            let stops = self.stop_requested(requested)?;
-            if let Some(journal) = &self.journal {
-                journal.is_passed()?;
-            }
-            if stops {
+        if self.steps.len() <= self.passed {
+            let stop_checks = self.stop_checks;
+            if !self.may_wait()? {
                 return Ok(None);
             }
-            if self.passed >= MAX_STEPS {
-                return Err(Interrupted::TooManySteps);
-            }
-            return Err(Interrupted::Waits(Box::new(StepRequest { digest, wait: wait(self)? })));
-        };
-        if step.digest != digest {
-            return Err(self.diverged("it asks for something else at", self.passed + 1));
+            let request = StepRequest { digest, wait: wait(self)? };
+            let Some(rest) = self.rest.clone() else { return Err(Interrupted::Waits(Box::new(request))) };
+            self.steps = rest.until_continued(parts.pause(request)).await;
+            parts.continues();
+            // A run that repeats the code before this step does not check here.
+            self.stop_checks = stop_checks;
         }
+        let Some(step) = self.steps.get(self.passed).filter(|step| step.digest == digest) else {
+            return Err(self.diverged("it asks for something else at", self.passed + 1));
+        };
         if let Some(journal) = &self.journal {
             journal.pass_step()?;
         }
@@ -271,15 +303,31 @@ impl Replay {
         Ok(Some(end))
     }
 
+    /// Whether the call may wait for a new step. If not, it is being cancelled.
+    ///
+    /// # Errors
+    /// [`Interrupted`] if the run before came further, or if there are too many steps.
+    fn may_wait(&mut self) -> Result<bool, Interrupted> {
+        let requested = self.sink.stop_requested();
+        let stops = self.stop_requested(requested)?;
+        if let Some(journal) = &self.journal {
+            journal.is_passed()?;
+        }
+        if !stops && self.passed >= MAX_STEPS {
+            return Err(Interrupted::TooManySteps);
+        }
+        Ok(!stops)
+    }
+
     /// The error of a run that does something else than the one before it.
     fn diverged(&self, what: &str, step: usize) -> Interrupted {
         Interrupted::Diverged(format!("{what} step {step} of {}", self.steps.len()))
     }
 
     /// Waits until the time that servers asked for, unless the call is being stopped.
-    fn wait_for_servers(&mut self, until: Timestamp) -> Result<(), Interrupted> {
+    async fn wait_for_servers(&mut self, parts: RunParts<'_>, until: Timestamp) -> Result<(), Interrupted> {
         let digest = Digest::of_parts(&[b"wasi:http rate limit", &until.millis().to_be_bytes()]);
-        let ended = self.pass(digest, |_| Ok(StepWait::RateLimit(until)))?;
+        let ended = self.pass(parts, digest, |_| Ok(StepWait::RateLimit(until))).await?;
         if ended.is_some_and(|end| end != StepEnd::Elapsed) {
             return Err(self.diverged("it waits for a server at", self.passed));
         }
@@ -288,10 +336,11 @@ impl Replay {
 
     /// Waits until a time of the virtual clock, in nanoseconds. The instance stays for a short time. A run that repeats an
     /// earlier one does not wait, because that one did.
-    async fn until(&mut self, digest: Digest, deadline: u64) -> Result<(), Interrupted> {
+    async fn until(&mut self, parts: RunParts<'_>, digest: Digest, deadline: u64) -> Result<(), Interrupted> {
         let left = Duration::from_nanos(deadline.saturating_sub(self.clock.now()));
         if left >= SHORT {
-            let ended = self.pass(digest, |replay| Ok(StepWait::Time(replay.real_time_in(left.min(LONGEST)))))?;
+            let wait = |replay: &Self| Ok(StepWait::Time(replay.real_time_in(left.min(LONGEST))));
+            let ended = self.pass(parts, digest, wait).await?;
             if ended.is_some_and(|end| end != StepEnd::Elapsed) {
                 return Err(self.diverged("it waits for a time at", self.passed));
             }

@@ -5,26 +5,26 @@
 mod waiting;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use capabilities::blocking::Permits;
 use capabilities::interface::{Granted, NewCall, Now};
 use capabilities::secrets::Vault;
-use capabilities::{CallParts, Services, States, Stop, Usage};
-use domain::{Limits, call::Level};
+use capabilities::{CallParts, Services, States, Usage};
+use domain::Limits;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::clocks::WasiClocksCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-pub(crate) use self::waiting::written;
+pub(crate) use self::waiting::{lost, written};
 use crate::clock::{GuestClock, Stopwatch};
-use crate::durable::{RepeatedPart, Replay, Seeded, Timers, VirtualClock};
+use crate::durable::{RepeatedPart, Replay, Rest, Seeded, Timers, VirtualClock};
 use crate::handles::Handles;
 use crate::job::{Job, RunUsage};
 use crate::limits::Meter;
 use crate::pool::Reservation;
 use crate::random::{self, Random};
-use crate::report::{Log, Progress, Redacting, Sink};
+use crate::report::{Log, Redacting, Sink};
+use crate::run::Run;
 use crate::wasi::{self, Inert};
 
 /// The host services behind guests' imports.
@@ -38,31 +38,21 @@ pub(crate) struct HostServices {
 }
 
 pub(crate) struct Guest {
-    pub(crate) meter: Meter,
     pub(crate) capabilities: States,
     pub(crate) vault: Vault,
-    pub(crate) usage: Usage,
-    pub(crate) log: Log,
+    pub(crate) run: Run,
     /// The run of a durable call.
     pub(crate) replay: Option<Replay>,
     table: ResourceTable,
     random: random::Guests,
     handles: Handles,
-    host_calls: u64,
-    max_host_calls: u64,
-    progress: Progress,
     clock: Arc<dyn GuestClock>,
-    sink: Arc<dyn Sink>,
-    log_limit: usize,
-    watch: Stopwatch,
-    /// When less time than this is left, the guest is asked to stop.
-    last_part: Duration,
     wasi: Option<Box<WasiCtx>>,
 }
 
 impl Guest {
     /// The data of a call that has not started. Without a job, as when a plugin is asked for its tools, it has no
-    /// grants.
+    /// grants. With `rest`, its instance may be kept while it waits.
     pub(crate) fn new(
         services: &HostServices,
         job: Option<&Job>,
@@ -70,6 +60,7 @@ impl Guest {
         limits: &Limits,
         reservation: Arc<Reservation>,
         sink: Arc<dyn Sink>,
+        rest: Option<Arc<Rest>>,
     ) -> Self {
         let vault =
             job.map(|job| Vault::new(&job.plugin, &job.idempotency_key, &job.grants.secrets)).unwrap_or_default();
@@ -88,7 +79,7 @@ impl Guest {
                 virtual_clock,
                 real,
                 RepeatedPart { log: log.clone(), watch: watch.clone() },
-                Arc::clone(&sink),
+                (Arc::clone(&sink), rest),
             )
         });
         let granted = job.map(|job| Granted {
@@ -102,52 +93,35 @@ impl Guest {
         let states = States::new(&services.capabilities, &call, granted.as_ref());
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
+        let meter = Meter::new(limits, reservation, replay.is_some());
+        let (handles, streaming) = (Handles::new(&usage.memory), job.is_some_and(|job| job.streaming));
         Self {
-            meter: Meter::new(limits, reservation, replay.is_some()),
             capabilities: states,
             vault,
-            log,
+            run: Run::new(limits, streaming, watch, meter, usage, log, sink),
             replay,
             table,
             random: random::Guests(random),
-            handles: Handles::new(&usage.memory),
-            usage,
-            host_calls: 0,
-            max_host_calls: limits.host_calls,
-            progress: Progress::new(Arc::clone(&sink), job.is_some_and(|job| job.streaming), limits),
+            handles,
             clock,
-            sink,
-            log_limit: limits.log_bytes,
-            watch,
-            last_part: Duration::from_millis(limits.stop_grace.millis().min(limits.time.millis() / 2)),
             wasi: None,
         }
     }
 
-    /// The usage of the call so far.
-    pub(crate) fn spent(&self, time: Duration) -> RunUsage {
-        let ([bytes_in, bytes_out], (sent, received)) = (self.usage.bytes.total(), self.capabilities.transferred());
-        RunUsage {
-            time,
-            peak_memory: self.meter.memory(),
-            peak_host_bytes: self.usage.memory.peak(),
-            host_calls: self.host_calls,
-            bytes_in: bytes_in + received as u64,
-            bytes_out: bytes_out + sent as u64,
-        }
+    /// The usage of the run so far.
+    pub(crate) fn spent(&self) -> RunUsage {
+        self.run.spent(&self.capabilities)
     }
 
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
-        if self.repeats() {
-            return;
+        if !self.repeats() {
+            self.run.update(message, fraction, data);
         }
-        self.usage.bytes.count_out(message.len() + data.as_ref().map_or(0, String::len));
-        self.progress.update(message, fraction, data);
     }
 
     /// Whether the call should stop. Once true, it stays true.
     pub(crate) fn stop_requested(&mut self) -> wasmtime::Result<bool> {
-        let requested = self.watch.left() < self.last_part || self.sink.stop_requested();
+        let requested = self.run.should_stop();
         match &mut self.replay {
             None => Ok(requested),
             Some(replay) => Ok(replay.stop_requested(requested)?),
@@ -156,7 +130,7 @@ impl Guest {
 
     /// The guest's last lines before it crashed.
     pub(crate) fn last_words(&self) -> Option<String> {
-        Some(self.log.last_words()).filter(|words| !words.is_empty())
+        Some(self.run.log.last_words()).filter(|words| !words.is_empty())
     }
 
     /// Ends the log of a run. A later run may continue the call.
@@ -164,15 +138,7 @@ impl Guest {
         if !is_continued {
             self.capabilities.finish();
         }
-        let dropped = self.progress.dropped_updates();
-        self.log.finish(self.log_limit);
-        if dropped > 0 {
-            let note = format!(
-                "{dropped} progress updates were dropped: the tool is not declared `streaming`, their data is not JSON, or \
-                 they are beyond `limits.progress_updates` and `limits.progress_bytes`"
-            );
-            self.sink.log(Level::Warn, &note);
-        }
+        self.run.finish();
     }
 }
 
@@ -181,11 +147,7 @@ impl Inert for Guest {
     /// `call::bounded` catches it. The engine's own hook is not used: it also counts each `memory.copy` and each tick
     /// of the epoch, so its count would differ between two equal calls.
     fn counted(&mut self) -> &mut Self {
-        if self.host_calls >= self.max_host_calls {
-            let what = format!("called host functions more than {} times", self.max_host_calls);
-            Stop::Limit { what, key: "host_calls" }.unwind();
-        }
-        self.host_calls += 1;
+        self.run.count_host_call().unwrap_or_else(|stop| stop.unwind());
         self.handles.count(&mut self.table).unwrap_or_else(|stop| stop.unwind());
         self
     }
@@ -195,23 +157,23 @@ impl Inert for Guest {
     }
 
     fn timers(&mut self) -> Timers<'_> {
-        let Self { wasi, clock, log, table, replay, capabilities: states, .. } = self;
-        let ctx = wasi.get_or_insert_with(|| Box::new(wasi::context(Arc::clone(clock), log.clone())));
-        Timers { clocks: WasiClocksCtxView { ctx: ctx.clocks(), table }, states, replay: replay.as_mut() }
+        let Self { wasi, clock, run, table, replay, capabilities: states, .. } = self;
+        let ctx = wasi.get_or_insert_with(|| Box::new(wasi::context(Arc::clone(clock), run.log.clone())));
+        Timers { clocks: WasiClocksCtxView { ctx: ctx.clocks(), table }, states, run, replay: replay.as_mut() }
     }
 }
 
 impl CallParts for Guest {
     fn called(&mut self) -> (&mut States, &mut ResourceTable, &Usage) {
-        let Self { capabilities: states, table, usage, .. } = self.counted();
-        (states, table, usage)
+        let Self { capabilities: states, table, run, .. } = self.counted();
+        (states, table, &run.usage)
     }
 }
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let Self { wasi, clock, log, table, .. } = self;
-        let ctx = wasi.get_or_insert_with(|| Box::new(wasi::context(Arc::clone(clock), log.clone())));
+        let Self { wasi, clock, run, table, .. } = self;
+        let ctx = wasi.get_or_insert_with(|| Box::new(wasi::context(Arc::clone(clock), run.log.clone())));
         WasiCtxView { ctx, table }
     }
 }

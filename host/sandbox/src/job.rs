@@ -35,6 +35,13 @@ pub struct Job {
     pub recording: Option<Recording>,
 }
 
+impl Job {
+    /// The bytes of what the run repeats: its journal, and the ends of its steps.
+    pub(crate) fn repeated_bytes(&self) -> usize {
+        self.durable.as_ref().map_or(0, Durable::size)
+    }
+}
+
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestEnd {

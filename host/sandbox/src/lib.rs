@@ -8,7 +8,8 @@
 //!           link what is granted
 //! ```
 //!
-//! A durable call ends its run when it waits, and a later run in a new instance repeats and continues it (`durable.rs`).
+//! A durable call ends its run when it waits, and a later run in a new instance repeats and continues it (`durable.rs`). With
+//! `linger_ms`, the instance is kept for a short time, and the later run continues it (`lingering.rs`).
 //!
 //! A policy is loaded and asked the same way, without any grant: `Sandbox::load_policy`, `Policy::decide` (`policy.rs`).
 //!
@@ -28,14 +29,17 @@ mod guest;
 mod handles;
 mod heap;
 mod inspect;
+mod instance;
 mod job;
 mod limits;
+mod lingering;
 mod load;
 mod plugin;
 mod policy;
 mod pool;
 mod random;
 mod report;
+mod run;
 mod sandbox;
 pub mod section;
 mod shared;
@@ -53,6 +57,7 @@ pub use engine::{ComponentParts, engine_config, guest_runtime};
 pub use heap::return_large_memory;
 pub use inspect::ComponentInterface;
 pub use job::{Durable, GuestEnd, Job, RunEnd, RunUsage};
+pub use lingering::LingerCounts;
 pub use load::{CompileCost, ForeignImport, LoadError, Newer, StructureBound, TooManyParts};
 pub use plugin::Plugin;
 pub use policy::{LoadedPolicy, NoAnswer, PolicyAnswer, PolicyError};

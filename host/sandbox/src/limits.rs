@@ -49,6 +49,11 @@ impl Meter {
         self.reservation.budget()
     }
 
+    /// The bytes that the call has used at most, without the journal that it repeats.
+    pub(crate) fn peak(&self) -> usize {
+        self.reservation.peak()
+    }
+
     /// Bytes of linear memory. It never shrinks, so this is also its peak.
     pub(crate) fn memory(&self) -> usize {
         self.memory_max.saturating_sub(self.memory_left)

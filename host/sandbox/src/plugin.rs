@@ -53,9 +53,11 @@ impl Plugin {
             return Err(ending::busy());
         };
         let watch = Stopwatch::start(limits.time, Span::ZERO);
-        let guest = Guest::new(&shared.services, None, watch.clone(), &limits, Arc::clone(&reservation), Arc::new(()));
+        let guest =
+            Guest::new(&shared.services, None, watch.clone(), &limits, Arc::clone(&reservation), Arc::new(()), None);
         let mut store = call::store(&shared.engine, guest, watch.clone(), &limits);
-        let tools = call::bounded(pin!(exports.tools(pre, &mut store)), &reservation, &watch).await;
+        let tools = reservation.fair_share().drive(exports.tools(pre, &mut store));
+        let tools = call::bounded(pin!(tools), &watch).await;
         tools.map_err(|error| call::explain(&error, store.data(), &limits, Purpose::Catalog))
     }
 

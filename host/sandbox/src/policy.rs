@@ -169,10 +169,10 @@ impl LoadedPolicy {
             return Err(no_answer(&ending::busy(), &limits));
         };
         let watch = Stopwatch::start(time, Span::ZERO);
-        let guest = Guest::new(&shared.services, None, watch.clone(), &limits, Arc::clone(&reservation), sink);
+        let guest = Guest::new(&shared.services, None, watch.clone(), &limits, Arc::clone(&reservation), sink, None);
         let mut store = call::store(&shared.engine, guest, watch.clone(), &limits);
-        let decided = self.0.export.decide(&self.0.pre, &mut store, question);
-        let answer = call::bounded(pin!(decided), &reservation, &watch).await;
+        let decided = reservation.fair_share().drive(self.0.export.decide(&self.0.pre, &mut store, question));
+        let answer = call::bounded(pin!(decided), &watch).await;
         store.data_mut().finish(false);
         self.0.peak.record(reservation.peak());
         match answer {

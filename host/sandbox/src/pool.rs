@@ -14,6 +14,8 @@
 //! - of the calls that wait, those of the plugin with the least memory begin first, and a call that does not fit holds up only
 //!   the calls of its own plugin;
 //! - an eighth is kept for policies, because a policy that gets no answer in time counts as failed.
+//!
+//! The instances of durable calls that wait are dropped before any call waits for room ([`Spare`]).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,10 +54,18 @@ impl User {
     }
 }
 
+/// Reservations that nobody needs. They are given up when others need the room.
+pub(crate) trait Spare: Send + Sync {
+    fn count(&self) -> usize;
+    /// Drops one. False if nothing is spare. Nothing of the pool may be locked.
+    fn drop_one(&self) -> bool;
+}
+
 /// The instances and the memory that all guests share.
 pub(crate) struct Pool {
     instances: usize,
     memory: usize,
+    spare: Arc<dyn Spare>,
     state: Mutex<State>,
 }
 
@@ -89,8 +99,8 @@ struct Waiting {
 }
 
 impl Pool {
-    pub(crate) fn new(instances: usize, memory: usize) -> Arc<Self> {
-        Arc::new(Self { instances, memory, state: Mutex::default() })
+    pub(crate) fn new(instances: usize, memory: usize, spare: Arc<dyn Spare>) -> Arc<Self> {
+        Arc::new(Self { instances, memory, spare, state: Mutex::default() })
     }
 
     /// Keeps a part for policies from now on.
@@ -98,8 +108,14 @@ impl Pool {
         self.state().has_policies = true;
     }
 
+    /// Whether no guest runs.
     pub(crate) fn is_idle(&self) -> bool {
-        self.state().all.instances == 0
+        self.state().all.instances <= self.spare.count()
+    }
+
+    /// Whether calls wait for room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.state().waiting.iter().any(|call| !call.ready.is_closed())
     }
 
     /// Waits for an instance and this much memory, or for this user's maximum if that is less. `None` if they are not free
@@ -111,16 +127,21 @@ impl Pool {
         patience: Duration,
     ) -> Option<Reservation> {
         let runtime = Handle::current();
-        let waits = {
+        let waits = loop {
             let mut state = self.state();
             // A sender whose receiver was dropped belongs to a call that has ended.
             let is_first = !state.waiting.iter().any(|other| other.user == user && !other.ready.is_closed());
             if let Some(reservation) = is_first.then(|| self.take(&mut state, &user, memory, &runtime)).flatten() {
                 return Some(reservation);
             }
-            let (ready, waits) = oneshot::channel();
-            state.waiting.push(Waiting { user, memory, runtime, ready });
-            waits
+            // Looked at under the lock: what becomes spare later sees that this call waits.
+            if self.spare.count() == 0 {
+                let (ready, waits) = oneshot::channel();
+                state.waiting.push(Waiting { user, memory, runtime, ready });
+                break waits;
+            }
+            drop(state);
+            self.spare.drop_one();
         };
         // Dropped after the receiver: when this call leaves, a smaller one of the same plugin may begin.
         let _leaves = Leaves(self);
@@ -269,7 +290,7 @@ pub(crate) struct Reservation {
     fair_share: Arc<FairShare>,
 }
 
-/// The memory of one guest. None of it is given back before the guest ends.
+/// The memory of one guest. Memory that the guest has used is not given back before the guest ends.
 struct Memory {
     reserved: usize,
     used: [usize; 3],
@@ -285,14 +306,40 @@ pub(crate) enum Part {
     Journal,
 }
 
+fn sum(used: [usize; 3]) -> usize {
+    used.iter().fold(0, |sum: usize, part| sum.saturating_add(*part))
+}
+
 impl Reservation {
-    /// Covers so much memory of this part: first by the reservation, then by what is free. Returns false if there is too
-    /// little.
+    /// Covers so much memory of this part: first by the reservation, then by what is free or spare. Returns false if there is
+    /// too little.
     pub(crate) fn covers(&self, part: Part, bytes: usize) -> bool {
+        self.covers_with_spare(part, bytes, 0)
+    }
+
+    /// Covers the journal of a run that continues a kept instance, and reserves as much for the guest as a new instance would.
+    /// Returns false if there is too little.
+    pub(crate) fn covers_next_run(&self, guest: usize, journal: usize) -> bool {
+        self.covers_with_spare(Part::Journal, journal, guest.saturating_add(journal))
+    }
+
+    /// Nothing of this is locked while something spare is dropped, because that changes the pool.
+    fn covers_with_spare(&self, part: Part, bytes: usize, at_least: usize) -> bool {
+        loop {
+            if self.covers_with_free(part, bytes, at_least) {
+                return true;
+            }
+            if !self.pool.spare.drop_one() {
+                return false;
+            }
+        }
+    }
+
+    fn covers_with_free(&self, part: Part, bytes: usize, at_least: usize) -> bool {
         let mut memory = self.memory();
         let mut used = memory.used;
         used[part as usize] = bytes.max(used[part as usize]);
-        let sum = used.iter().fold(0, |sum: usize, part| sum.saturating_add(*part));
+        let sum = sum(used).max(at_least);
         if let Some(more) = sum.checked_sub(memory.reserved).filter(|more| *more > 0) {
             if !self.takes(more) {
                 return false;
@@ -322,6 +369,26 @@ impl Reservation {
         used[Part::Linear as usize] + used[Part::Host as usize]
     }
 
+    pub(crate) fn reserved(&self) -> usize {
+        self.memory().reserved
+    }
+
+    /// Gives back what a guest that waits does not need: the journal except for `repeated` bytes, and what the guest has not used
+    /// and exceeds this much memory.
+    pub(crate) fn shrink(&self, guest: usize, repeated: usize) {
+        {
+            let mut memory = self.memory();
+            let journal = &mut memory.used[Part::Journal as usize];
+            *journal = repeated.min(*journal);
+            let journal = *journal;
+            let kept = sum(memory.used).max(guest.saturating_add(journal)).min(memory.reserved);
+            let less = memory.reserved - kept;
+            memory.reserved = kept;
+            self.pool.state().change(&self.user, |amount| amount.memory -= less);
+        }
+        self.pool.serve();
+    }
+
     /// Locked before the pool's state.
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
@@ -346,7 +413,7 @@ impl SharedMemory for Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let memory = self.memory().reserved;
+        let memory = self.reserved();
         self.pool.state().change(&self.user, |amount| {
             amount.instances -= 1;
             amount.memory -= memory;
@@ -362,6 +429,14 @@ pub(crate) enum Expected {
     Known(usize),
     /// No call of the component has ended yet, so only its limit is known.
     AtMost(usize),
+}
+
+impl Expected {
+    pub(crate) const fn bytes(self) -> usize {
+        match self {
+            Self::Known(bytes) | Self::AtMost(bytes) => bytes,
+        }
+    }
 }
 
 /// The maximum memory that a call of one component has used.

@@ -117,19 +117,13 @@ const HOW_TO_SEE_MORE: &str = "note: run with `RUST_BACKTRACE";
 impl Log {
     /// Of the limit, a quarter is for the last lines.
     pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize, usage: &Usage) -> Self {
-        Self(Arc::new(Mutex::new(Lines {
-            sink,
-            left: limit - limit / 4,
-            last: limit / 4,
-            tail: None,
-            dropped_bytes: 0,
-            partial: [Vec::new(), Vec::new()],
-            ended: false,
-            muted: false,
-            last_words: VecDeque::new(),
-            charge: usage.memory.nothing(),
-            usage: usage.clone(),
-        })))
+        Self(Arc::new(Mutex::new(Lines::new(sink, limit, usage))))
+    }
+
+    /// Begins the log of one more run, which has the whole limit.
+    pub(crate) fn restart(&self, limit: usize) {
+        let lines = &mut *self.lines();
+        *lines = Lines::new(Arc::clone(&lines.sink), limit, &lines.usage);
     }
 
     /// Drops everything from now on, or nothing more. A run that repeats an earlier one does not report again.
@@ -219,6 +213,22 @@ impl Log {
 }
 
 impl Lines {
+    fn new(sink: Arc<dyn Sink>, limit: usize, usage: &Usage) -> Self {
+        Self {
+            sink,
+            left: limit - limit / 4,
+            last: limit / 4,
+            tail: None,
+            dropped_bytes: 0,
+            partial: [Vec::new(), Vec::new()],
+            ended: false,
+            muted: false,
+            last_words: VecDeque::new(),
+            charge: usage.memory.nothing(),
+            usage: usage.clone(),
+        }
+    }
+
     /// The bytes of the beginning that may be kept.
     fn reserve(&mut self, requested: usize) -> usize {
         let kept = requested.min(self.left);
@@ -266,6 +276,41 @@ impl Lines {
 impl AuthorLog for Log {
     fn warn(&self, line: &str) {
         self.line(Level::Warn, line);
+    }
+}
+
+/// The sink of the current run, for a guest that several runs continue. Between two runs it drops every report.
+pub(crate) struct CurrentSink(Mutex<Arc<dyn Sink>>);
+
+impl CurrentSink {
+    pub(crate) fn new(sink: Arc<dyn Sink>) -> Self {
+        Self(Mutex::new(sink))
+    }
+
+    pub(crate) fn set(&self, sink: Arc<dyn Sink>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+    }
+
+    fn get(&self) -> Arc<dyn Sink> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Sink for CurrentSink {
+    fn try_start(&self, grace: Span) -> bool {
+        self.get().try_start(grace)
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.get().stop_requested()
+    }
+
+    fn progress(&self, update: Update) {
+        self.get().progress(update);
+    }
+
+    fn log(&self, level: Level, line: &str) {
+        self.get().log(level, line);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use capabilities::blocking::Permits;
 use capabilities::filesystem::max_open;
 use capabilities::{Capabilities, Services, excerpt};
-use domain::{Digest, Timestamp};
+use domain::{Digest, PluginName, Timestamp};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
@@ -20,6 +20,7 @@ use crate::compile::{self, Children, CompileBounds, Compiler, Confinement};
 use crate::engine::{self, ComponentParts, Ticker};
 use crate::guest::{Guest, HostServices};
 use crate::inspect::ComponentInterface;
+use crate::lingering::{LingerCounts, Lingering};
 use crate::load::{CompileCost, LoadError, TooManyParts};
 use crate::plugin::Plugin;
 use crate::pool::{Peak, Pool};
@@ -92,7 +93,9 @@ impl Sandbox {
             Compiler::InProcess => None,
             Compiler::Child(compiler) => Some(Children::new(compiler)),
         };
-        let pool = Pool::new(settings.pool as usize, settings.guest_memory);
+        let (instances, memory) = (settings.pool as usize, settings.guest_memory);
+        let lingering = Arc::new(Lingering::new(instances, memory));
+        let pool = Pool::new(instances, memory, lingering.clone());
         let watched = Arc::clone(&pool);
         let clock = Arc::clone(&settings.clock);
         let now = move || Timestamp::from_millis(u64::try_from(clock.monotonic().as_millis()).unwrap_or(u64::MAX));
@@ -107,6 +110,7 @@ impl Sandbox {
                 permits: Permits::new(max_open()),
             },
             pool,
+            lingering,
             linker,
             cache,
             user_cache,
@@ -146,6 +150,27 @@ impl Sandbox {
     pub(crate) fn sized(&self, bytes: &[u8]) -> Result<(), LoadError> {
         let (size, max) = (bytes.len(), self.0.max_component);
         if size > max { Err(LoadError::TooLarge { size, max }) } else { Ok(()) }
+    }
+
+    /// The instances of durable calls that were kept while the call waited ([`Limits::linger`](domain::Limits::linger)).
+    #[must_use]
+    pub fn lingering(&self) -> LingerCounts {
+        self.0.lingering.counts()
+    }
+
+    /// Drops the instance that is kept for a call of this component. The call has ended, or no run will continue the instance.
+    pub fn release(&self, component: Digest, idempotency_key: &str) {
+        self.0.lingering.release(component, idempotency_key);
+    }
+
+    /// Drops the instances that are kept for calls of this plugin. Another component has replaced it, or it is not live any more.
+    pub fn release_plugin(&self, plugin: &PluginName) {
+        self.0.lingering.release_plugin(plugin);
+    }
+
+    /// Drops all kept instances, and keeps no more: the host stops.
+    pub fn stop_lingering(&self) {
+        self.0.lingering.close();
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

@@ -14,7 +14,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// The counters and their meanings.
-const COUNTERS: [(&str, &str); 8] = [
+const COUNTERS: [(&str, &str); 9] = [
     ("toolgate_http_requests_total", "Requests answered, by method, route and status."),
     ("toolgate_turns_submitted_total", "Turns submitted, by kind: new, replayed or ephemeral."),
     ("toolgate_answers_total", "Accepted answers to suspensions: new or replayed."),
@@ -24,10 +24,14 @@ const COUNTERS: [(&str, &str); 8] = [
         "toolgate_store_failures_total",
         "How often the disk refused a change, so that the store took no more changes for a time or until a restart.",
     ),
+    (
+        "toolgate_lingering_instances_total",
+        "Instances of durable calls that were kept while the call waited, and what became of them: kept, resumed or dropped.",
+    ),
     ("toolgate_store_syncs_total", "Syncs of the files of the store. Commits at the same time share one."),
     ("toolgate_store_reads_timed_out_total", "Reads that failed because the disk did not answer in time."),
 ];
-const GAUGES: [(&str, &str); 13] = [
+const GAUGES: [(&str, &str); 14] = [
     ("toolgate_event_streams", "Open event streams."),
     ("toolgate_turns_in_memory", "Turns in memory, because they run or a request waits for them."),
     ("toolgate_live_tools", "Live tools."),
@@ -47,6 +51,7 @@ const GAUGES: [(&str, &str); 13] = [
     ("toolgate_open_turn_bytes", "Bytes of the turns that have not ended: submissions, and results so far."),
     ("toolgate_pending_suspensions", "Open suspensions."),
     ("toolgate_running_calls", "Calls that run or wait for a permit of their plugin."),
+    ("toolgate_lingering_instances", "Instances of durable calls that are kept while the call waits."),
     ("toolgate_waiting_calls", "Calls that wait for their caller's other calls to end."),
 ];
 
@@ -103,6 +108,13 @@ impl Meters {
         }
         let lag = handle.retention_lag().millis() / 1_000;
         set("toolgate_retention_lag_seconds", usize::try_from(lag).unwrap_or(usize::MAX));
+        let lingering = handle.lingering();
+        set("toolgate_lingering_instances", lingering.now);
+        for (what, count) in [("kept", lingering.kept), ("resumed", lingering.resumed), ("dropped", lingering.dropped)]
+        {
+            let labels = vec![Label::from_static_parts("what", what)];
+            self.counter("toolgate_lingering_instances_total", labels).absolute(count);
+        }
         let counts = handle.counts();
         set("toolgate_open_turns", counts.open_turns);
         set("toolgate_open_turn_bytes", counts.open_bytes);

@@ -29,7 +29,6 @@ const INTERVAL: Span = Span::from_millis(20);
 pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
-    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a status"))]
     pub(crate) sandbox: Sandbox,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,
@@ -117,6 +116,7 @@ impl Host {
     /// # Errors
     /// [`StoreFault`] when the disk fails.
     pub async fn close(self, at_most: Duration) -> Result<(), StoreFault> {
+        self.sandbox.stop_lingering();
         let quiet = async {
             while self.handle.turns_in_memory() > 0 {
                 WallClock.sleep(INTERVAL).await;

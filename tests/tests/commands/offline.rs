@@ -130,7 +130,7 @@ fn config_prints_the_effective_configuration() {
         &host.cli(None, &["config", "--config", "wrong.toml"]),
         2,
         &expect![[r#"
-            error: wrong.toml:2:1: there is no key `time` here; the keys are `time_ms`, `replay_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `keyvalue_written_bytes`, `keyvalue_bytes_per_second`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
+            error: wrong.toml:2:1: there is no key `time` here; the keys are `time_ms`, `replay_ms`, `linger_ms`, `stop_grace_ms`, `memory_bytes`, `table_elements`, `instances`, `hostcall_bytes`, `handles`, `arguments_bytes`, `result_bytes`, `progress_updates`, `progress_bytes`, `log_bytes`, `concurrency`, `queue`, `host_bytes`, `host_calls`, `host_call_ms`, `files_written_bytes`, `keyvalue_written_bytes`, `keyvalue_bytes_per_second`, `http_requests`, `http_concurrent`, `http_ms`, `http_sent_bytes`, `http_received_bytes`
             hint: did you mean `time_ms`?
             hint: `toolgate config --schema` prints every key of the file
         "#]],

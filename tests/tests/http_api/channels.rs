@@ -62,6 +62,12 @@ fn answers_count_only_through_the_channels_of_a_rule() {
     let card = host.cli(Some(&host.approver), &["show", &suspension]);
     assert!(card.out.contains("  must be answered through: console, link\n"), "{card:?}");
 
+    let explained = host.cli(None, &["policy", "explain", "gated_echo", r#"{"value":1}"#, "--config", "toolgate.toml"]);
+    assert!(explained.out.ends_with("must be answered through: console, link\n"), "{explained:?}");
+    let call = json!({"tool": "gated_echo", "arguments": {"value": 1}});
+    let explained = host.admin.post("/v1/policy/explain", &call).ok(200);
+    assert_eq!(explained["needs"][0]["via"], json!(["console", "link"]), "{explained:#}");
+
     let alice = logged_in(&host, &host.approver);
     assert_eq!(alice.resolve(&suspension, &approve()).ok(200)["state"], "approve");
     assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);

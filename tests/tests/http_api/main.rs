@@ -10,6 +10,7 @@ mod external;
 mod formats;
 mod interrupted;
 mod journal;
+mod lingering;
 mod matrix;
 mod nested;
 mod replies;

@@ -9,9 +9,9 @@ use capabilities::http::{HttpClient, HttpRule, Reach, SystemResolver};
 use capabilities::keyvalue::{KeyValueQuota, Service};
 use capabilities::{Grants, Services};
 use dispatch::ports::Clock as _;
-use domain::{PluginName, Span};
+use domain::{Limits, PluginName, Span};
 use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
-use sandbox::{GuestClock, Sandbox, SandboxSettings, SystemClock};
+use sandbox::{GuestClock, LingerCounts, Sandbox, SandboxSettings, SystemClock};
 use store::KeyValue;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -26,16 +26,23 @@ use crate::model::program::{IDEMPOTENT, ONCE};
 /// The longest wait for a server.
 const RETRY: Span = Span::from_secs(3_600);
 
+/// Longer than any program takes.
+const LINGER: Span = Span::from_secs(3_600);
+
 /// The bucket of the SDKs.
 const BUCKET: &str = "default";
 
 pub(crate) struct Guests {
+    /// A new instance for each run.
     pub(crate) registry: Arc<Registry>,
+    /// Instances are kept while their calls wait.
+    pub(crate) lingering: Arc<Registry>,
     pub(crate) server: Server,
+    sandbox: Sandbox,
     plugin: PluginName,
     current: Arc<Current>,
     _sending: Runtime,
-    _data: TempDir,
+    _data: [TempDir; 2],
 }
 
 /// The world of the calls that run.
@@ -62,7 +69,7 @@ impl GuestClock for Current {
 
 impl Guests {
     pub(crate) fn new() -> Self {
-        let (server, data) = (Server::start(), tempfile::tempdir().expect("a folder"));
+        let (server, data) = (Server::start(), [(); 2].map(|()| tempfile::tempdir().expect("a folder")));
         let sending = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let sending = sending.expect("a runtime");
         let resolver = Arc::new(SystemResolver::default());
@@ -84,16 +91,25 @@ impl Guests {
         let calls = vec![ToolPattern::try_from("run".to_owned()).expect("a tool")];
         let config = Some([("region".to_owned(), "eu".to_owned())].into());
         let grants = Grants { keyvalue: Some(KeyValueQuota::default()), http, config, calls, ..Grants::default() };
-        let granted = PluginSettings { grants: Arc::new(grants), holder: GrantHolder::AnyComponent, limits: None };
-        let mut settings = RegistrySettings::new(data.path());
-        settings.plugins.insert(plugin.clone(), granted);
-        let registry = runtime().block_on(async {
-            let clock = Arc::<SimClock>::default();
-            let registry = Registry::open(settings, sandbox, clock, Arc::new(|_| {})).await.expect("a registry");
-            registry.load(plugin.clone(), illegal("program")).await.expect("the plugin loads");
-            registry
-        });
-        Self { registry: Arc::new(registry), server, plugin, current, _sending: sending, _data: data }
+        let grants = Arc::new(grants);
+        let registry = |data: &TempDir, linger| {
+            let limits = Some(Limits { linger, ..Limits::default() });
+            let granted = PluginSettings { grants: grants.clone(), holder: GrantHolder::AnyComponent, limits };
+            let mut settings = RegistrySettings::new(data.path());
+            settings.plugins.insert(plugin.clone(), granted);
+            runtime().block_on(async {
+                let (clock, sandbox) = (Arc::<SimClock>::default(), sandbox.clone());
+                let registry = Registry::open(settings, sandbox, clock, Arc::new(|_| {})).await.expect("a registry");
+                registry.load(plugin.clone(), illegal("program")).await.expect("the plugin loads");
+                Arc::new(registry)
+            })
+        };
+        let (registry, lingering) = (registry(&data[0], Span::ZERO), registry(&data[1], LINGER));
+        Self { registry, lingering, server, sandbox, plugin, current, _sending: sending, _data: data }
+    }
+
+    pub(crate) fn counts(&self) -> LingerCounts {
+        self.sandbox.lingering()
     }
 
     /// A new world for the next calls, with a new server.

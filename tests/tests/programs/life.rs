@@ -13,6 +13,7 @@ use domain::{
     CallIndex, ConversationId, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId, principal::Role,
     turn::TurnSettings,
 };
+use registry::Registry;
 use toolgate_tests::faults::{Death, MortalStore};
 use toolgate_tests::requests::{answer, call, conversation, principal, turn};
 use toolgate_tests::world::World;
@@ -61,11 +62,14 @@ pub(crate) struct Done {
     pub(crate) effects: Vec<String>,
 }
 
-/// Carries a program out in a new world. Each life ends with the next kill, and without one it ends with the call.
-pub(crate) fn carry_out(guests: &Guests, program: &Program, kills: &[Kill]) -> Carried {
+/// Carries a program out in a new world, with the guests of this registry. Each life ends with the next kill, and without one it
+/// ends with the call.
+pub(crate) fn carry_out(guests: &Guests, registry: &Arc<Registry>, program: &Program, kills: &[Kill]) -> Carried {
     let world = guests.world();
     guests.server.limit(program.limited.iter().cloned());
-    let mut lives = Lives { guests, program, world, lifted: HashSet::new(), late: None, refused: 0, sent_again: 0 };
+    let registry = registry.clone();
+    let mut lives =
+        Lives { guests, registry, program, world, lifted: HashSet::new(), late: None, refused: 0, sent_again: 0 };
     for (number, kill) in kills.iter().enumerate() {
         if let Some((turns, commits)) = lives.live(Some(*kill)) {
             return lives.end(&turns, number, commits);
@@ -78,6 +82,7 @@ pub(crate) fn carry_out(guests: &Guests, program: &Program, kills: &[Kill]) -> C
 /// The lives of the hosts that carry a program out.
 struct Lives<'a> {
     guests: &'a Guests,
+    registry: Arc<Registry>,
     program: &'a Program,
     world: World,
     /// The waits for the server that have ended.
@@ -98,7 +103,7 @@ impl Lives<'_> {
         let runtime = runtime();
         let ended = runtime.block_on(async {
             let settings = TurnSettings { max_attempts: u32::MAX, ..TurnSettings::default() };
-            let parts = self.world.parts(self.guests.registry.clone());
+            let parts = self.world.parts(self.registry.clone());
             let host = Dispatcher::start(Parts { store: store.clone(), settings, ..parts });
             let handle = host.handle();
             tokio::select! {

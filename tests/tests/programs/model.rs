@@ -1,6 +1,7 @@
 //! Random programs of a durable call in the real loop, with the real journal, sandbox and store in memory. Each program
-//! runs without a kill, then with a kill at one of its commits, for each commit, and then with one kill after another. The
-//! result, the steps, the journal, the stored values and the effects that the server saw are always the same.
+//! runs without a kill, then with a kill at one of its commits, for each commit, and then with one kill after another. It also
+//! runs with instances that are kept while the call waits, without kills and with them. The result, the steps, the journal,
+//! the stored values and the effects that the server saw are always the same.
 
 #![expect(clippy::expect_used, reason = "a model that cannot be set up has failed")]
 
@@ -8,7 +9,10 @@ pub(crate) mod guests;
 pub(crate) mod life;
 pub(crate) mod program;
 
+use std::sync::Arc;
+
 use domain::Outcome;
+use registry::Registry;
 use toolgate_tests::faults::Death;
 use toolgate_tests::host::say;
 use toolgate_tests::random::Random;
@@ -55,6 +59,8 @@ pub(crate) struct Tally {
     pub(crate) sent_again: usize,
     /// Calls that ended in doubt because a kill left a request that may not be sent again.
     pub(crate) in_doubt: usize,
+    /// Waits after which a run continued the instance that was kept.
+    pub(crate) resumed: u64,
 }
 
 /// Runs them.
@@ -70,6 +76,7 @@ pub(crate) fn run(plan: Plan) -> Tally {
             say(&format!("{} programs, {} kills, seed {}", tally.programs, tally.kills, named.0));
         }
     }
+    tally.resumed = guests.counts().resumed;
     tally
 }
 
@@ -86,7 +93,7 @@ impl Drop for Named {
 
 fn compare(seed: u64, guests: &Guests, tally: &mut Tally) {
     let program = Program::new(seed, &guests.server);
-    let expected = life::carry_out(guests, &program, &[]);
+    let expected = life::carry_out(guests, &guests.registry, &program, &[]);
     tally.programs += 1;
     tally.runs += 1;
     tally.commits += expected.commits;
@@ -99,19 +106,29 @@ fn compare(seed: u64, guests: &Guests, tally: &mut Tally) {
     // The first commit has the call. Without it, the caller submits another call.
     for commit in 1..expected.commits {
         let kill = Kill { commit, death: *random.pick(&DEATHS) };
-        check(guests, &program, &[kill], &expected.done, tally);
+        check(guests, &guests.registry, &program, &[kill], &expected.done, tally);
     }
     let kill = |life| {
         let commit = usize::from(life == 0) + random.below(MAX_COMMITS);
         Kill { commit, death: *random.pick(&DEATHS) }
     };
     let kills: Vec<_> = (0..MAX_KILLS).map(kill).collect();
-    check(guests, &program, &kills, &expected.done, tally);
+    check(guests, &guests.registry, &program, &kills, &expected.done, tally);
+    check(guests, &guests.lingering, &program, &[], &expected.done, tally);
+    check(guests, &guests.lingering, &program, &kills, &expected.done, tally);
 }
 
 /// Checks that these kills change nothing.
-fn check(guests: &Guests, program: &Program, kills: &[Kill], expected: &Done, tally: &mut Tally) {
-    let Carried { done: found, kills: killed, refused, sent_again, .. } = life::carry_out(guests, program, kills);
+fn check(
+    guests: &Guests,
+    registry: &Arc<Registry>,
+    program: &Program,
+    kills: &[Kill],
+    expected: &Done,
+    tally: &mut Tally,
+) {
+    let Carried { done: found, kills: killed, refused, sent_again, .. } =
+        life::carry_out(guests, registry, program, kills);
     tally.runs += 1;
     tally.kills += killed;
     tally.refused += refused;

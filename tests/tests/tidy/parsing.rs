@@ -12,7 +12,7 @@ const PARSERS: [&str; 4] =
     ["serde_json::Deserializer", "serde_json::from_reader", "serde_json::from_slice", "serde_json::from_str"];
 
 /// Files that use another parser, and what they read with it.
-const OTHERS: [(&str, &str); 20] = [
+const OTHERS: [(&str, &str); 22] = [
     ("host/api/src/json.rs", "the frame of a checked text; values in it stay texts"),
     ("host/api/src/verbatim.rs", "scans a value when it is written: invalid text would break the body around it"),
     ("host/capabilities/src/config.rs", "the journal of a call: values of the operator"),
@@ -22,6 +22,8 @@ const OTHERS: [(&str, &str); 20] = [
     ("host/cli/src/client.rs", "what a host answers"),
     ("host/cli/src/commands/dev/calls.rs", "a result, to compare it with an example"),
     ("host/cli/src/commands/events.rs", "events that a host sends"),
+    ("host/cli/src/commands/hook.rs", "the request of an agent, whose input stays a text"),
+    ("host/cli/src/commands/mcp/install.rs", "the configuration of a client"),
     ("host/cli/src/commands/mcp/relay.rs", "the frame of a message, which the host checks"),
     ("host/cli/src/commands/submit.rs", "the frame of a body; values in it stay texts"),
     ("host/mcp/src/frame.rs", "the frame of a checked text; values in it stay texts"),

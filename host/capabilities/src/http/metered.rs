@@ -27,6 +27,12 @@ impl Budget {
         }
     }
 
+    /// Allows all bytes again.
+    pub(super) fn refill(&self) {
+        self.sent_left.store(self.max.0, Ordering::Relaxed);
+        self.received_left.store(self.max.1, Ordering::Relaxed);
+    }
+
     /// Counts bytes that were received or unpacked. False if the budget is exceeded.
     pub(super) fn receive(&self, bytes: usize) -> bool {
         take(&self.received_left, bytes) == bytes
@@ -102,5 +108,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_run_has_the_whole_budget() {
+        let budget = Budget::new(&Limits { http_sent: 10, http_received: 20, ..Limits::default() });
+        assert!(budget.receive(20) && !budget.receive(1));
+        assert_eq!((take(&budget.sent_left, 7), budget.used()), (7, (7, 20)));
+        budget.refill();
+        assert_eq!(budget.used(), (0, 0));
+        assert!(budget.receive(20));
     }
 }

@@ -141,6 +141,13 @@ impl Session {
         self.requests.settle(table, may_wait).await
     }
 
+    /// The answers that earlier runs received are not received again.
+    pub(super) fn continues(&self) {
+        if let Some(open) = &self.requests.open {
+            open.shared.budget.refill();
+        }
+    }
+
     /// Reports the requests of a durable call that were not sent.
     pub(super) fn finish(&mut self) {
         if let Some(recorder) = &mut self.requests.recorder {

@@ -106,6 +106,41 @@ fn later_run_gets_what_the_first_one_got() {
 }
 
 #[test]
+fn next_run_continues_where_the_last_one_waited() {
+    let earlier = recorded();
+    let (journal, first, _) = run(&earlier, 1, JournalBounds::default());
+    journal.recorded(&call("a")).unwrap();
+    journal.pass_step().unwrap();
+    journal.effect(&call("b")).unwrap();
+    journal.record(&call("c"), "3".into()).unwrap();
+    at_once(journal.flush()).unwrap();
+    journal.forget_passed();
+    let second = Arc::<Written>::default();
+    journal.continues(second.clone());
+    assert!(journal.repeats());
+    assert!(diverged(journal.recorded(&call("d"))).contains("before step 2"));
+    journal.pass_step().unwrap();
+    assert!(!journal.repeats());
+    assert_eq!(journal.recorded(&call("d")).unwrap(), None);
+    journal.record(&call("d"), "4".into()).unwrap();
+    at_once(journal.flush()).unwrap();
+    assert_eq!(first.batches(), [1], "the last run records no more");
+    let new = second.entries();
+    assert_eq!((new.len(), new[0].number, new[0].step), (1, 4, 2), "as in a run that repeats the others");
+    let (again, repeated, _) = run(&[&*earlier, &*first.entries()].concat().into(), 2, JournalBounds::default());
+    again.recorded(&call("a")).unwrap();
+    again.pass_step().unwrap();
+    again.effect(&call("b")).unwrap();
+    again.recorded(&call("c")).unwrap();
+    again.pass_step().unwrap();
+    again.record(&call("d"), "4".into()).unwrap();
+    at_once(again.flush()).unwrap();
+    let same = |entry: &Entry| (entry.number, entry.step, entry.digest, entry.record.clone());
+    assert_eq!(same(&repeated.entries()[0]), same(&new[0]));
+    assert_eq!((again.room(), again.length()), (journal.room(), journal.length()));
+}
+
+#[test]
 fn refusal_is_repeated_whatever_is_granted_later() {
     let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
     let (one, other) = (Digest::of("one"), Digest::of("other"));

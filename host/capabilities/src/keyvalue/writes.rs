@@ -46,6 +46,11 @@ pub(super) struct CallWrites {
 }
 
 impl CallWrites {
+    /// Allows as many bytes as at the start.
+    pub(super) fn refill(&self) {
+        self.left.store(self.max, Ordering::Relaxed);
+    }
+
     /// Counts a write whose names and value have `bytes` bytes.
     ///
     /// # Errors
@@ -101,6 +106,10 @@ mod tests {
         assert!(refused(&first, 1_000 - WRITE + 1).contains("more than 1000 bytes"));
         first.count(600 - WRITE).expect("there is room");
         assert!(refused(&first, 401 - WRITE).contains("`limits.keyvalue_written_bytes`"));
+        // The next run of the call has all of it, but its plugin has not.
+        let continued = first.clone();
+        continued.refill();
+        assert!(refused(&continued, 401 - WRITE).contains("`limits.keyvalue_bytes_per_second`"));
         let second = writes.of(&plugin, &call);
         assert!(
             refused(&second, 500 - WRITE)

@@ -46,7 +46,7 @@ pub(crate) struct Hook {
     /// How long to wait for a person, in seconds. The agent must wait longer for its hook
     #[arg(long, value_name = "SECONDS", default_value_t = 50)]
     wait: u64,
-    /// The tool of the host that stands for the agent's tools
+    /// The tool of the host that is called for a use of an agent's tool
     #[arg(long, value_name = "NAME", default_value = "agent_tool")]
     tool: String,
     /// Print JSON also if the request cannot be read: the error as one object

@@ -14,6 +14,7 @@ use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
 use crate::journal::{JournalWriter, UnreadJournal};
+use crate::lingering::LeftBehind;
 use crate::plan::CallScope;
 use crate::ports::{End, Run, StoreFault};
 use crate::recheck::Stepping;
@@ -98,6 +99,7 @@ impl Pipeline {
         let Some(due) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
         let stepping = Stepping::of(due.scope, &due.run);
         let recheck_in = due.recheck.then_some(&stepping.scope);
+        let left_behind = LeftBehind::by(&due.run, &self.shared.tools);
         let end = match self.runner.admit(&due.run, recheck_in, due.has_begun).await {
             Ok(permit) => match with_journal(due.run, due.journal).await {
                 Ok(run) => self.runner.run(run, permit).await,
@@ -140,14 +142,20 @@ impl Pipeline {
                 return;
             }
         };
+        let waits = matches!(ended, RunEnd::Waits(_));
         let finished = self.step(&entered, |_, slot| {
             // The task ends by itself now. It must not be stopped while it commits.
             slot.running.remove(&(call, attempt));
             Some(Input::Finished { call, attempt, ended: ended.clone(), verdict: verdict.clone(), receipt })
         });
-        if let Err(error) = finished.await {
+        match finished.await {
+            Ok(is_recorded) if is_recorded && waits => left_behind.keep(),
+            // Nothing continues the instance.
+            Ok(_) => drop(left_behind),
             // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
-            tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
+            Err(error) => {
+                tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
+            }
         }
     }
 

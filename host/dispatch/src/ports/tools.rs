@@ -62,6 +62,14 @@ pub trait Tools: Send + Sync {
     /// Every live tool, sorted by name.
     fn list(&self) -> Vec<Arc<KnownTool>>;
 
+    /// Drops what is kept of the last run of a durable call that waits. The call has ended, or its wait was not recorded.
+    fn release(&self, _pinned: &Pinned, _idempotency_key: &str) {}
+
+    /// The instances of durable calls that are kept while the calls wait.
+    fn lingering(&self) -> Lingering {
+        Lingering::default()
+    }
+
     /// Allows a run of a plugin, as soon as few enough of its calls run. A call that has begun waits as long as it takes.
     ///
     /// # Errors
@@ -77,6 +85,17 @@ pub trait Tools: Send + Sync {
 
 /// Allows one run until it is dropped.
 pub type Permit = Box<dyn Send + Sync>;
+
+/// Counts of instances that are kept while their calls wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lingering {
+    /// The number that is kept now.
+    pub now: usize,
+    /// How many were kept since the start, how many of them a run continued, and how many were dropped.
+    pub kept: u64,
+    pub resumed: u64,
+    pub dropped: u64,
+}
 
 /// A tool whose calls can run: a live one, or one that waiting calls are pinned to.
 pub struct KnownTool {

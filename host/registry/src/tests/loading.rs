@@ -41,6 +41,22 @@ fn a_plugin_is_live_as_a_whole_or_not_at_all() {
     assert_eq!(world.registry.plugins()[0].rejected, None);
 }
 
+#[tokio::test]
+async fn plugin_that_changes_keeps_no_instance() {
+    let world = TestRegistry::new();
+    let released = || std::mem::take(&mut *world.fake.released.lock().expect("unpoisoned"));
+    world.load("mail", &one("read")).expect("loads");
+    released();
+    world.load("mail", &one("read")).expect("it is live");
+    findings(world.load("mail", b"refused"));
+    world.load("other", &one("write")).expect("loads");
+    assert!(!released().contains(&plugin("mail")), "it has not changed");
+    world.load("mail", &one("send")).expect("loads");
+    assert_eq!(released(), [plugin("mail")]);
+    assert!(world.registry.remove(plugin("mail")).await.expect("removed"));
+    assert_eq!(released(), [plugin("mail")]);
+}
+
 #[test]
 fn components_that_do_not_list_their_tools_are_refused() {
     let world = TestRegistry::new();

@@ -140,6 +140,6 @@ impl host::Host for Guest {
             host::Level::Warn => Level::Warn,
             host::Level::Error => Level::Error,
         };
-        self.log.line(level, &message);
+        self.run.log.line(level, &message);
     }
 }

@@ -22,10 +22,10 @@ mod bindings {
         world: "plugin-durable",
         imports: {
             "toolgate:plugin/host.stop-requested": trappable,
-            "toolgate:plugin/durable.ask": trappable,
-            "toolgate:plugin/durable.approve": trappable,
-            "toolgate:plugin/durable.await-external": trappable,
-            "toolgate:plugin/durable.call-tools": trappable,
+            "toolgate:plugin/durable.ask": async | trappable,
+            "toolgate:plugin/durable.approve": async | trappable,
+            "toolgate:plugin/durable.await-external": async | trappable,
+            "toolgate:plugin/durable.call-tools": async | trappable,
             "toolgate:plugin/durable.sleep": async | trappable,
         },
         exports: { default: async },
@@ -88,7 +88,7 @@ impl host::Host for Guest {
     }
 
     fn log(&mut self, level: host::Level, message: String) {
-        self.log.line(level.into(), &message);
+        self.run.log.line(level.into(), &message);
     }
 
     fn stop_requested(&mut self) -> Result<bool> {
@@ -97,20 +97,20 @@ impl host::Host for Guest {
 }
 
 impl durable::Host for Guest {
-    fn ask(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
-        answer(self.ask(Kind::Answer, &question))
+    async fn ask(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::Answer, &question).await)
     }
 
-    fn approve(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
-        answer(self.ask(Kind::Approval, &question))
+    async fn approve(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::Approval, &question).await)
     }
 
-    fn await_external(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
-        answer(self.ask(Kind::External, &question))
+    async fn await_external(&mut self, question: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::External, &question).await)
     }
 
-    fn call_tools(&mut self, request: String) -> Result<std::result::Result<String, durable::WaitError>> {
-        answer(self.ask(Kind::Calls, &request))
+    async fn call_tools(&mut self, request: String) -> Result<std::result::Result<String, durable::WaitError>> {
+        answer(self.ask(Kind::Calls, &request).await)
     }
 
     async fn sleep(&mut self, ms: u64) -> Result<()> {

@@ -11,12 +11,14 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use domain::Digest;
 
-use super::Replay;
+use super::{Replay, RunParts};
+use crate::run::Run;
 
 /// The part of a call that waits: the library's clocks and resource table, and its own timers if the call is durable.
 pub(crate) struct Timers<'a> {
     pub(crate) clocks: WasiClocksCtxView<'a>,
     pub(crate) states: &'a mut States,
+    pub(crate) run: &'a mut Run,
     pub(crate) replay: Option<&'a mut Replay>,
 }
 
@@ -50,7 +52,10 @@ impl Timers<'_> {
     async fn settle(&mut self) -> Result<()> {
         while let Some(replay) = self.replay.as_deref_mut() {
             match self.states.settle(self.clocks.table, !replay.is_stopping).await? {
-                Some(until) => replay.wait_for_servers(until)?,
+                Some(until) => {
+                    let parts = RunParts { run: &mut *self.run, states: &mut *self.states };
+                    replay.wait_for_servers(parts, until).await?;
+                }
                 None => break,
             }
         }
@@ -75,7 +80,8 @@ impl Timers<'_> {
             // Without a timer, the guest waits until its time is over.
             let Some(&earliest) = earliest else { std::future::pending().await };
             let digest = Digest::of_parts(&[b"wasi:io/poll.poll", &earliest.to_be_bytes()]);
-            replay.until(digest, earliest).await?;
+            let parts = RunParts { run: &mut *self.run, states: &mut *self.states };
+            replay.until(parts, digest, earliest).await?;
         }
     }
 }

@@ -9,26 +9,28 @@ use domain::{
 };
 
 use super::Guest;
-use crate::durable::{Interrupted, Kind, NOT_DURABLE, Replay, Unanswered};
+use crate::durable::{Interrupted, Kind, NOT_DURABLE, Replay, RunParts, Unanswered};
 use crate::job::RunEnd;
 
 impl Guest {
     /// Waits for a person, an external system or other tools, and returns the answer.
-    pub(crate) fn ask(&mut self, kind: Kind, question: &str) -> wasmtime::Result<Result<Json, Unanswered>> {
-        let Some(replay) = &mut self.replay else { return Ok(Err(Unanswered::NotGranted(NOT_DURABLE.to_owned()))) };
-        self.usage.bytes.count_out(question.len());
-        let _charge = self.usage.memory.charge(question.len().saturating_mul(VALUE_COST))?;
-        let answer = replay.ask(kind, question)?;
+    pub(crate) async fn ask(&mut self, kind: Kind, question: &str) -> wasmtime::Result<Result<Json, Unanswered>> {
+        let Self { replay, run, capabilities: states, .. } = self;
+        let Some(replay) = replay else { return Ok(Err(Unanswered::NotGranted(NOT_DURABLE.to_owned()))) };
+        run.usage.bytes.count_out(question.len());
+        let _charge = run.usage.memory.charge(question.len().saturating_mul(VALUE_COST))?;
+        let answer = replay.ask(RunParts { run: &mut *run, states }, kind, question).await?;
         if let Ok(json) = &answer {
-            self.usage.bytes.count_in(json.size());
+            run.usage.bytes.count_in(json.size());
         }
         Ok(answer)
     }
 
     /// Waits for this time.
     pub(crate) async fn sleep(&mut self, millis: u64) -> wasmtime::Result<()> {
-        match &mut self.replay {
-            Some(replay) => Ok(replay.sleep(millis).await?),
+        let Self { replay, run, capabilities: states, .. } = self;
+        match replay {
+            Some(replay) => Ok(replay.sleep(RunParts { run, states }, millis).await?),
             None => Err(Interrupted::Refused(NOT_DURABLE.to_owned()).into()),
         }
     }
@@ -62,8 +64,8 @@ impl Guest {
             }
             doubtful @ (Interrupted::Diverged(_)
             | Interrupted::Journal(JournalError::Diverged(_) | JournalError::InDoubt(_))) => {
-                self.log.mute(false);
-                self.log.line(Level::Error, &format!("the call ends in doubt: {doubtful}"));
+                self.run.log.mute(false);
+                self.run.log.line(Level::Error, &format!("the call ends in doubt: {doubtful}"));
                 Outcome::InDoubt.into()
             }
         })
@@ -72,8 +74,10 @@ impl Guest {
     /// Says in the log why a run could not repeat an earlier one. Its failure is not the call's.
     pub(crate) fn explain_repeating(&self, failure: &Failure) {
         if self.repeats() {
-            self.log.mute(false);
-            self.log.line(Level::Error, &format!("the run could not repeat the one before it: {}", failure.message));
+            self.run.log.mute(false);
+            self.run
+                .log
+                .line(Level::Error, &format!("the run could not repeat the one before it: {}", failure.message));
         }
     }
 
@@ -93,6 +97,6 @@ pub(crate) async fn written(journal: Option<Journal>, early: Option<RunEnd>) -> 
 }
 
 /// The failure of a run whose journal cannot be written.
-fn lost(reason: &str) -> Failure {
+pub(crate) fn lost(reason: &str) -> Failure {
     Failure::new(FailureCode::HostFault, format!("the journal of the call could not be written: {reason}"))
 }

@@ -15,6 +15,32 @@ fn policy() -> User {
     User::Policy(Digest::of(b"policy"))
 }
 
+/// A pool of which nothing is spare.
+fn pool_of(instances: usize, memory: usize) -> Arc<Pool> {
+    Pool::new(instances, memory, Arc::<Kept>::default())
+}
+
+/// Reservations that are spare.
+#[derive(Default)]
+struct Kept(Mutex<Vec<Reservation>>);
+
+impl Kept {
+    fn all(&self) -> MutexGuard<'_, Vec<Reservation>> {
+        self.0.lock().expect("no panic")
+    }
+}
+
+impl Spare for Kept {
+    fn count(&self) -> usize {
+        self.all().len()
+    }
+
+    fn drop_one(&self) -> bool {
+        let spare = self.all().pop();
+        spare.is_some()
+    }
+}
+
 /// A call that has asked for memory.
 fn asks(pool: &Arc<Pool>, user: User, memory: usize) -> BoxFuture<'static, Option<Reservation>> {
     let pool = Arc::clone(pool);
@@ -32,7 +58,7 @@ fn now(asking: &mut BoxFuture<'static, Option<Reservation>>) -> Option<Reservati
 
 #[tokio::test]
 async fn reservations_never_exceed_the_budget() {
-    let pool = Pool::new(10, 100);
+    let pool = pool_of(10, 100);
     let ask = |name, memory| now(&mut asks(&pool, plugin(name), memory));
     let first = ask("one", 60).expect("there is room");
     assert!(first.covers(Part::Linear, 50) && first.covers(Part::Linear, 70), "ten bytes beyond its reservation");
@@ -49,7 +75,7 @@ async fn reservations_never_exceed_the_budget() {
 
 #[tokio::test]
 async fn all_memory_of_a_guest_counts() {
-    let pool = Pool::new(10, 100);
+    let pool = pool_of(10, 100);
     let guest = now(&mut asks(&pool, plugin("one"), 40)).expect("there is room");
     assert!(guest.covers(Part::Linear, 20) && guest.covers(Part::Host, 10) && guest.covers(Part::Journal, 10));
     assert_eq!(pool.state().all.memory, 40, "all of it is reserved");
@@ -62,7 +88,7 @@ async fn all_memory_of_a_guest_counts() {
 
 #[tokio::test]
 async fn waiting_call_keeps_neither_instance_nor_memory() {
-    let pool = Pool::new(2, 100);
+    let pool = pool_of(2, 100);
     let small = now(&mut asks(&pool, plugin("small"), 10)).expect("there is room");
     let mut large = asks(&pool, plugin("large"), 100);
     assert!(now(&mut large).is_none());
@@ -80,7 +106,7 @@ fn fitting(pool: &Arc<Pool>, name: &str, memory: usize) -> Vec<Reservation> {
 
 #[tokio::test]
 async fn plugin_leaves_a_part_for_others() {
-    let pool = Pool::new(1_000, 100);
+    let pool = pool_of(1_000, 100);
     let of_one = fitting(&pool, "one", 5);
     assert_eq!(of_one.len(), 15, "three quarters");
     assert!(!of_one[0].covers(Part::Linear, 6), "nor does it take more by growing");
@@ -92,13 +118,13 @@ async fn plugin_leaves_a_part_for_others() {
         of_two[0].covers(Part::Linear, 60) && !of_two[0].covers(Part::Linear, 71),
         "three quarters of what others leave"
     );
-    assert_eq!(fitting(&Pool::new(8, 100), "one", 0).len(), 6);
+    assert_eq!(fitting(&pool_of(8, 100), "one", 0).len(), 6);
 }
 
 /// Plugins that always run, and start a call as soon as another one ends, leave room for the first call of one more.
 #[tokio::test]
 async fn busy_plugins_let_the_first_call_of_another_begin() {
-    let pool = Pool::new(1_000, 160);
+    let pool = pool_of(1_000, 160);
     let mut busy: Vec<_> = (0..6).flat_map(|n| fitting(&pool, &format!("busy-{n}"), 5)).collect();
     let mut first = Box::pin(pool.reserve(plugin("first"), Expected::AtMost(100), LONG));
     let mut rounds = 0;
@@ -122,7 +148,7 @@ async fn busy_plugins_let_the_first_call_of_another_begin() {
 
 #[tokio::test]
 async fn plugin_with_a_queue_does_not_hold_up_others() {
-    let pool = Pool::new(1_000, 100);
+    let pool = pool_of(1_000, 100);
     let mut held: Vec<_> = (0..10).map(|n| asks(&pool, plugin(&format!("held-{n}")), 10)).collect();
     let mut held: Vec<_> = held.iter_mut().filter_map(now).collect();
     assert_eq!(held.len(), 10);
@@ -145,7 +171,7 @@ async fn plugin_with_a_queue_does_not_hold_up_others() {
 
 #[tokio::test]
 async fn policies_have_a_reserve_and_begin_first() {
-    let pool = Pool::new(16, 160);
+    let pool = pool_of(16, 160);
     let all = now(&mut asks(&pool, plugin("one"), 160)).expect("there is no policy yet");
     assert!(all.covers(Part::Linear, 160));
     drop(all);
@@ -168,7 +194,7 @@ async fn policies_have_a_reserve_and_begin_first() {
 
 #[tokio::test]
 async fn call_that_leaves_the_queue_lets_others_pass() {
-    let pool = Pool::new(10, 100);
+    let pool = pool_of(10, 100);
     let held = now(&mut asks(&pool, plugin("held"), 60)).expect("there is room");
     let mut large = asks(&pool, plugin("one"), 90);
     let mut small = asks(&pool, plugin("one"), 10);
@@ -186,7 +212,7 @@ async fn call_that_leaves_the_queue_lets_others_pass() {
 
 #[tokio::test]
 async fn call_waits_for_a_limited_time() {
-    let pool = Pool::new(1, 100);
+    let pool = pool_of(1, 100);
     let held = now(&mut asks(&pool, plugin("one"), 1)).expect("there is room");
     assert!(pool.reserve(plugin("two"), Expected::Known(1), Duration::ZERO).await.is_none());
     drop(held);
@@ -204,4 +230,40 @@ fn a_component_reserves_the_most_that_its_calls_used() {
     peak.record(10);
     assert_eq!((expected(&peak, 120), expected(&peak, 7)), (Expected::Known(20), Expected::Known(15)));
     assert_eq!(expected(&peak, 120).with_journal(5), Expected::Known(25));
+}
+
+#[tokio::test]
+async fn spare_reservations_are_given_up_before_anybody_waits() {
+    let kept = Arc::<Kept>::default();
+    let pool = Pool::new(3, 100, kept.clone());
+    let keep = |name| kept.all().push(now(&mut asks(&pool, plugin(name), 30)).expect("there is room"));
+    keep("one");
+    keep("two");
+    assert!(pool.is_idle() && !pool.is_full());
+    let first = now(&mut asks(&pool, plugin("three"), 60)).expect("one of them is enough");
+    assert!((kept.count(), pool.is_idle()) == (1, false));
+    assert!(first.covers(Part::Linear, 100) && kept.count() == 0, "a call that grows needs the other one");
+    let mut waits = asks(&pool, plugin("one"), 10);
+    assert!(now(&mut waits).is_none() && pool.is_full(), "nothing is spare");
+    drop(first);
+    assert!(now(&mut waits).is_some() && !pool.is_full());
+}
+
+#[tokio::test]
+async fn guest_that_waits_gives_back_its_journal() {
+    let pool = pool_of(3, 100);
+    let guest = now(&mut asks(&pool, plugin("one"), 60)).expect("there is room");
+    assert!(guest.covers(Part::Linear, 20) && guest.covers(Part::Host, 10) && guest.covers(Part::Journal, 30));
+    let all = || pool.state().all.memory;
+    guest.shrink(50, 5);
+    assert_eq!((all(), guest.reserved()), (55, 55), "as much as the next run reserves, and the steps");
+    guest.shrink(0, 200);
+    assert_eq!(all(), 35, "what the guest has used");
+    guest.shrink(100, 0);
+    assert_eq!(all(), 35, "nothing is taken");
+    assert!(guest.covers_next_run(40, 20) && all() == 60, "the next run has as much as in a new instance");
+    assert!(!guest.covers_next_run(40, 61) && all() == 60);
+    assert!(guest.covers(Part::Linear, 70) && all() == 100);
+    drop(guest);
+    assert_eq!(all(), 0);
 }

@@ -1,5 +1,6 @@
 //! Durable calls: a run waits, and a run in a new instance repeats it and continues.
 
+mod lingering;
 mod questions;
 mod stopping;
 mod tools;

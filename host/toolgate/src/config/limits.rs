@@ -16,6 +16,10 @@ pub struct LimitsTable {
     /// Processor time in milliseconds for the code that one run of a durable call repeats. The repetition may take ten times as
     /// long in all. Default: 30000.
     pub replay_ms: Option<NonZeroU64>,
+    /// How long the host keeps the instance of a durable call that waits, in milliseconds. If the wait ends in this time, the next
+    /// run repeats nothing. Kept instances have at most half of `pool` and of `guest_memory_bytes`, and are dropped when other
+    /// calls need the room. 0 keeps none. Default: 0.
+    pub linger_ms: Option<u64>,
     /// How long a call can continue after it was cancelled, and how long before its time limit it is asked to stop, in
     /// milliseconds. 0 stops a cancelled call at once. Default: 1000.
     pub stop_grace_ms: Option<u64>,
@@ -85,6 +89,7 @@ impl LimitsTable {
         Limits {
             time: span(self.time_ms, others.time),
             replay: span(self.replay_ms, others.replay),
+            linger: self.linger_ms.map_or(others.linger, Span::from_millis),
             stop_grace: self.stop_grace_ms.map_or(others.stop_grace, Span::from_millis),
             memory: size(self.memory_bytes, others.memory),
             table_elements: self.table_elements.unwrap_or(others.table_elements),

@@ -109,9 +109,9 @@ impl Install {
                 return Err(anyhow::Error::new(error).context(format!("cannot read {}", file.display())).into());
             }
         };
-        let server = self.server()?;
-        let change = change(self.client, &earlier, &server).map_err(|why| {
-            terminal.note(&format!("{}\n", entry(self.client, &server).1.trim_end()));
+        let added = self.command()?;
+        let change = change(self.client, &earlier, &added).map_err(|why| {
+            terminal.note(&format!("{}\n", entry(self.client, &added).1.trim_end()));
             Report::new(Exit::Refused, format!("cannot change {}: {why}", file.display()))
                 .hint("the file is as it was; add the lines above yourself")
         })?;
@@ -144,7 +144,7 @@ impl Install {
     }
 
     /// The command that the client starts. Its paths are absolute, because clients start it in a folder of their choice.
-    fn server(&self) -> Result<Value, Report> {
+    fn command(&self) -> Result<Value, Report> {
         let config = Config::read(self.data.config.as_deref())?;
         let absolute = |path: PathBuf| {
             let path = std::path::absolute(&path).with_context(|| format!("{} is not a path", path.display()))?;
@@ -159,11 +159,11 @@ impl Install {
         args.extend(["--data".to_owned(), absolute(self.data.folder.clone().unwrap_or_else(|| config.data_folder()))?]);
         let plugins = self.plugins.clone().unwrap_or_else(|| config.plugins_folder());
         args.extend(["--plugins".to_owned(), absolute(plugins)?]);
-        let mut server = json!({ "command": absolute(program)?, "args": args });
+        let mut command = json!({ "command": absolute(program)?, "args": args });
         if self.client == McpClient::Vscode {
-            server["type"] = "stdio".into();
+            command["type"] = "stdio".into();
         }
-        Ok(server)
+        Ok(command)
     }
 }
 
@@ -192,21 +192,21 @@ fn agrees(terminal: &Terminal) -> Result<bool, Report> {
 }
 
 /// The member of the file with the servers, and the entry as text.
-fn entry(client: McpClient, server: &Value) -> (&'static str, String) {
+fn entry(client: McpClient, command: &Value) -> (&'static str, String) {
     let list = if client == McpClient::Vscode { "servers" } else { "mcpServers" };
     if client == McpClient::Codex {
         // A JSON text is a TOML string, and an array of them an array.
         return (
             "mcp_servers",
-            format!("[mcp_servers.{NAME}]\ncommand = {}\nargs = {}\n", server["command"], server["args"]),
+            format!("[mcp_servers.{NAME}]\ncommand = {}\nargs = {}\n", command["command"], command["args"]),
         );
     }
-    (list, format!("{:#}", json!({ list: { NAME: server } })))
+    (list, format!("{:#}", json!({ list: { NAME: command } })))
 }
 
 /// The change that adds the server. `None`: the file has it.
-fn change(client: McpClient, earlier: &str, server: &Value) -> Result<Option<Change>, String> {
-    let (list, added) = entry(client, server);
+fn change(client: McpClient, earlier: &str, command: &Value) -> Result<Option<Change>, String> {
+    let (list, added) = entry(client, command);
     if client == McpClient::Codex {
         let file: toml::Table = earlier.parse().map_err(|error| format!("it is not TOML: {error}"))?;
         let found = file.get(list).and_then(|servers| servers.get(NAME));
@@ -224,8 +224,8 @@ fn change(client: McpClient, earlier: &str, server: &Value) -> Result<Option<Cha
         serde_json::from_str(text).map_err(|error| format!("it is not a JSON object without comments: {error}"))?;
     let servers = file.entry(list).or_insert_with(|| json!({}));
     let servers = servers.as_object_mut().ok_or_else(|| format!("its member {list} is not an object"))?;
-    let found = servers.insert(NAME.to_owned(), server.clone());
-    if found.as_ref() == Some(server) {
+    let found = servers.insert(NAME.to_owned(), command.clone());
+    if found.as_ref() == Some(command) {
         return Ok(None);
     }
     let removed = found.map(|found| entry(client, &found).1);
@@ -275,18 +275,18 @@ fn keep(file: &Path, earlier: &str) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn server() -> Value {
+    fn command() -> Value {
         json!({ "command": "/bin/toolgate", "args": ["mcp", "--data", "/d \"x\""] })
     }
 
     #[test]
     fn other_members_of_a_file_stay_in_their_order() {
         let earlier = r#"{"z":1,"mcpServers":{"other":{"command":"x"}},"a":[2]}"#;
-        let change = change(McpClient::Cursor, earlier, &server()).unwrap().unwrap();
+        let change = change(McpClient::Cursor, earlier, &command()).unwrap().unwrap();
         let file: Value = serde_json::from_str(&change.text).unwrap();
         assert_eq!(
             file.to_string(),
-            json!({ "z": 1, "mcpServers": { "other": { "command": "x" }, "toolgate": server() }, "a": [2] })
+            json!({ "z": 1, "mcpServers": { "other": { "command": "x" }, "toolgate": command() }, "a": [2] })
                 .to_string()
         );
         assert_eq!(change.removed, None);
@@ -295,8 +295,8 @@ mod tests {
     #[test]
     fn change_is_made_once_and_a_different_server_is_shown() {
         for client in McpClient::value_variants() {
-            let first = change(*client, "", &server()).unwrap().unwrap();
-            assert_eq!(change(*client, &first.text, &server()), Ok(None), "{client:?}");
+            let first = change(*client, "", &command()).unwrap().unwrap();
+            assert_eq!(change(*client, &first.text, &command()), Ok(None), "{client:?}");
             let other = change(*client, &first.text, &json!({ "command": "/other", "args": [] }));
             match other {
                 Ok(Some(other)) => assert!(other.removed.unwrap().contains("/bin/toolgate"), "{client:?}"),
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn comments_of_a_codex_file_stay() {
         let earlier = "# mine\nmodel = \"x\" # also mine";
-        let change = change(McpClient::Codex, earlier, &server()).unwrap().unwrap();
+        let change = change(McpClient::Codex, earlier, &command()).unwrap().unwrap();
         assert!(change.text.starts_with(&format!("{earlier}\n\n[mcp_servers.toolgate]\n")), "{}", change.text);
         let file: toml::Table = change.text.parse().unwrap();
         assert_eq!(file["mcp_servers"]["toolgate"]["args"][2].as_str(), Some("/d \"x\""));
@@ -322,7 +322,7 @@ mod tests {
             (McpClient::Cursor, r#"{"mcpServers":[]}"#),
             (McpClient::Codex, "model = "),
         ] {
-            assert!(change(client, earlier, &server()).is_err(), "{earlier}");
+            assert!(change(client, earlier, &command()).is_err(), "{earlier}");
         }
     }
 
