@@ -137,7 +137,9 @@ export class Host {
   /** The open suspension of a call of this tool. */
   async pending(tool: string): Promise<Pending> {
     return until(`a call of ${tool} that waits`, async () => {
-      const lines = (await this.command(["pending", "--json"])).split("\n").filter((line) => line !== "");
+      // Until a host runs, the command fails.
+      const said = await this.command(["pending", "--json"]).catch(() => "");
+      const lines = said.split("\n").filter((line) => line !== "");
       return lines.map((line) => JSON.parse(line) as Pending).find((pending) => pending.tool === tool);
     });
   }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import {
   createApplicationInputHandler,
   createTaskSessionFromClient,
@@ -9,7 +10,7 @@ import {
   resultFromTaskOutcome,
   type TaskEnabledSession,
 } from "@modelcontextprotocol/ext-tasks/client";
-import { Host, until } from "../src/host.ts";
+import { BINARY, environment, Host, until } from "../src/host.ts";
 
 const INFO = { name: "sdk", version: "1" };
 const REVISION = "2026-07-28";
@@ -17,7 +18,15 @@ const REVISION = "2026-07-28";
 /** With it, a client chooses the id of its call. */
 const CALL_ID = "dev.toolgate/callId";
 
-describe("the SDK for TypeScript", () => {
+/** The text of a successful result. */
+function text(result: unknown): string {
+  const { content, isError } = result as CallToolResult;
+  const first = content[0];
+  assert(isError !== true && first?.type === "text", JSON.stringify(result));
+  return first.text;
+}
+
+describe("the SDK for TypeScript over HTTP", () => {
   const host = new Host();
   let token: string;
 
@@ -32,14 +41,6 @@ describe("the SDK for TypeScript", () => {
     const requestInit = { headers: { authorization: `Bearer ${token}` } };
     await client.connect(new StreamableHTTPClientTransport(new URL(`${host.url}/mcp`), { requestInit }));
     return client;
-  }
-
-  /** The text of a successful result. */
-  function text(result: unknown): string {
-    const { content, isError } = result as CallToolResult;
-    const first = content[0];
-    assert(isError !== true && first?.type === "text", JSON.stringify(result));
-    return first.text;
   }
 
   it("lists the tools, and calls them", async () => {
@@ -217,4 +218,46 @@ describe("the SDK for TypeScript", () => {
     await session.close();
     await client.close();
   });
+});
+
+describe("the SDK for TypeScript over a pipe", () => {
+  // The command starts the host.
+  const host = new Host();
+  const clients: Client[] = [];
+  after(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    await host.dispose();
+  });
+
+  for (const mode of ["auto", "legacy"] as const) {
+    it(`a call (${mode}) survives the command that has the host`, async () => {
+      const call = (client: Client) => client.callTool({ name: "gated_greet", arguments: { name: mode } });
+      const connected = async () => {
+        const client = new Client(INFO, { versionNegotiation: { mode } });
+        clients.push(client);
+        const words = {
+          command: BINARY,
+          args: ["mcp", "--config", "toolgate.toml"],
+          stderr: "ignore" as const,
+        };
+        const transport = new StdioClientTransport({ ...words, cwd: host.folder, env: environment() });
+        await client.connect(transport);
+        return { client, transport };
+      };
+      const first = await connected();
+      const lost = assert.rejects(call(first.client));
+      const before = await host.pending("gated_greet");
+      assert(first.transport.pid !== null);
+      process.kill(first.transport.pid, "SIGKILL");
+      await lost;
+
+      const { client } = await connected();
+      const again = call(client);
+      assert.equal((await host.pending("gated_greet")).suspension, before.suspension);
+      await host.approve(before.suspension);
+      assert.equal(text(await again), `Hello, ${mode}!`);
+      // It ends its host.
+      await client.close();
+    });
+  }
 });

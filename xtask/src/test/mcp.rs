@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
     let tests = Invocation::new("node --test")
         .program(&node())
         .in_folder(FOLDER)
-        .words("--test-concurrency 3 --test-reporter spec tests/*.test.ts")
+        .words("--test-concurrency 3 --test-timeout 240000 --test-reporter spec tests/*.test.ts")
         .variable("PYTHON", python.display().to_string())
         .variable("TOOLGATE_BINARY", binary("toolgate")?.display().to_string());
     for command in [check, tests] {
