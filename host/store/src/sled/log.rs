@@ -277,21 +277,26 @@ fn checksum(head: &[u8], content: &[u8]) -> u32 {
 
 /// A message that sled skips, of exactly this length. Too short a length has no such message.
 fn skipped(number: u64, length: usize) -> Option<Vec<u8>> {
-    // The length of the content has one byte or four, and the page is number 0.
-    let head = |content: usize| {
-        let mut head = vec![CANCELED];
-        write_number(content as u64, &mut head);
-        write_number(number, &mut head);
-        head.push(0);
-        head
+    let mut after = Vec::new();
+    write_number(number, &mut after);
+    // The page is number 0.
+    after.push(0);
+    let rest = length.checked_sub(size_of::<u32>() + 1 + after.len())?;
+    // The length of the content has one byte or four. sled reads a small number in four bytes too.
+    let mut head = vec![CANCELED];
+    let content = match rest.checked_sub(1)? {
+        content @ 0..=ONE_BYTE => {
+            write_number(content as u64, &mut head);
+            content
+        }
+        _ => {
+            let content = rest.checked_sub(4)?;
+            head.extend(four_bytes(content as u64)?);
+            content
+        }
     };
-    let sum = size_of::<u32>();
-    let fits = |at_most: usize| {
-        let content = length.checked_sub(sum + head(at_most).len())?;
-        (sum + head(content).len() + content == length).then_some(content)
-    };
-    let content = fits(0).or_else(|| fits(0xff_ffff))?;
-    let (head, content) = (head(content), vec![0; content]);
+    head.extend(after);
+    let content = vec![0; content];
     let sum = checksum(&head, &content);
     Some([&sum.to_le_bytes(), head.as_slice(), &content].concat())
 }
@@ -316,14 +321,23 @@ fn read_number(bytes: &mut &[u8]) -> Option<u64> {
     })
 }
 
+/// The largest number that sled reads in one byte.
+const ONE_BYTE: usize = 240;
+
 /// Writes a number so that sled reads it: in one byte, in four, or in nine.
 fn write_number(number: u64, out: &mut Vec<u8>) {
     let bytes = number.to_le_bytes();
-    match number {
-        0..=240 => out.push(bytes[0]),
-        241..=0xff_ffff => out.extend([&[250], &bytes[..3]].concat()),
-        _ => out.extend([&[255], bytes.as_slice()].concat()),
+    match (number <= ONE_BYTE as u64, four_bytes(number)) {
+        (true, _) => out.push(bytes[0]),
+        (false, Some(four)) => out.extend(four),
+        (false, None) => out.extend([&[255], bytes.as_slice()].concat()),
     }
+}
+
+/// A number in four bytes, if it is small enough.
+fn four_bytes(number: u64) -> Option<Vec<u8>> {
+    let bytes = number.to_le_bytes();
+    (number <= 0xff_ffff).then(|| [&[250], &bytes[..3]].concat())
 }
 
 #[cfg(test)]
