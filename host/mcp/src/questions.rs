@@ -54,7 +54,7 @@ impl CanAsk {
         let params = match form {
             Some(requested_schema) => {
                 let mut message = problem.map(|problem| format!("{problem}\n\n")).unwrap_or_default();
-                message += &asks(&call.tool, open);
+                message += &asks(call, open);
                 ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
             }
             None => {
@@ -73,11 +73,31 @@ impl CanAsk {
     }
 }
 
-/// The text that the person reads. The prompt is a text of the plugin.
-fn asks(tool: &str, open: &Suspension) -> String {
+/// The text that the person reads. The prompt is a text of the plugin, so it is escaped, and the host says whose it is.
+fn asks(call: &Call, open: &Suspension) -> String {
+    let plugin = call.pinned.as_ref().map_or_else(String::new, |pinned| format!(" of the plugin {}", pinned.plugin));
+    let asks = format!("The tool {}{plugin} asks", call.tool);
     match open.asked().and_then(|asked| asked.prompt.as_deref()) {
-        Some(prompt) => format!("The tool {tool} asks: {prompt}"),
-        None => format!("The tool {tool} asks a question."),
+        Some(prompt) => format!("{asks}:\n{}", escape::block(prompt, "> ").trim_end()),
+        None => format!("{asks} a question."),
+    }
+}
+
+/// Escapes the texts of a schema that people read. They are the plugin's.
+fn escaped(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if matches!(name.as_str(), "title" | "description") => {
+                        *text = escape::line(text).into_owned();
+                    }
+                    member => escaped(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(escaped),
+        _ => {}
     }
 }
 
@@ -108,6 +128,7 @@ fn form(calls: &Calls, turn: &Turn, open: &Suspension) -> Option<ElicitationSche
         // The data beside a choice can be left out.
         form.insert("required".to_owned(), json!([DECISION]));
     }
+    escaped(&mut form);
     serde_json::from_value(form).ok()
 }
 

@@ -124,6 +124,13 @@ fn about(turn: &Turn, call: &Call) -> JsonObject {
     about.insert("call".to_owned(), call.id.as_str().into());
     about.insert("turn".to_owned(), turn.id.to_string().into());
     about.insert("conversation".to_owned(), turn.conversation.as_str().into());
+    if let Some(pinned) = &call.pinned {
+        about.insert("plugin".to_owned(), pinned.plugin.as_str().into());
+    }
+    if call.arguments != call.submitted {
+        // As a text, with every digit.
+        about.insert("editedArguments".to_owned(), call.arguments.as_str().into());
+    }
     about
 }
 

@@ -4,18 +4,19 @@ use std::io::Write as _;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
+use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
 
 /// How often a test looks for a suspension. Each look takes a moment.
 const LOOKS: usize = 10_000;
 
-/// Starts the hook for a use of the shell.
+/// Starts the hook for a use of the shell, whose id is the command.
 fn start(host: &Host, command: &str, wait: &str) -> Child {
     let mut hook = host.command(None, &["hook", "claude-code", "--wait", wait, "--config", "toolgate.toml"]);
     let hook = hook.env_remove("TOOLGATE_TOKEN").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut hook = hook.spawn().unwrap();
     let asked = json!({
-        "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": "/work", "tool_use_id": "u",
+        "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": "/work", "tool_use_id": command,
         "tool_input": { "command": command },
     });
     hook.stdin.take().unwrap().write_all(asked.to_string().as_bytes()).unwrap();
@@ -59,7 +60,7 @@ fn person_decides_about_a_tool_of_an_agent() {
     assert_eq!(said["permissionDecision"], "deny");
     assert!(said["permissionDecisionReason"].as_str().unwrap().contains("not here"), "{said}");
 
-    // Nobody answers in time: that denies nothing, and the same request joins the call.
+    // Nobody answers in time: that denies nothing, and the same use joins the call.
     let said = decision(start(&host, "make", "0"));
     assert_eq!(said["permissionDecision"], "ask", "{said}");
     let edited = r#"{"tool":"Bash","input":{"command":"make -n"},"folder":"/work"}"#;
@@ -69,6 +70,15 @@ fn person_decides_about_a_tool_of_an_agent() {
         (&said["permissionDecision"], &said["updatedInput"]),
         (&json!("allow"), &json!({ "command": "make -n" }))
     );
+}
+
+#[test]
+fn other_plugin_with_a_tool_of_this_name_decides_nothing() {
+    let tools = json!([{ "name": "agent_tool", "approval": "auto", "parameters": r#"{"type":"object"}"# }]);
+    let host = Setup::default().component("impostor", fixture(&tools)).start();
+    let said = decision(start(&host, "make", "600"));
+    assert_eq!(said["permissionDecision"], "ask", "{said}");
+    assert!(said["permissionDecisionReason"].as_str().unwrap().contains("not of the plugin agent"), "{said}");
 }
 
 #[test]

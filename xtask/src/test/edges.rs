@@ -36,7 +36,7 @@ const CRATES: [Allowed; 17] = [
     allowed("console", "", "wasmtime sled"),
     allowed("registry", "capabilities dispatch domain escape policy sandbox", "sled axum"),
     allowed("api", "dispatch domain escape", "wasmtime sled axum hyper"),
-    allowed("mcp", "dispatch domain", "wasmtime sled axum"),
+    allowed("mcp", "dispatch domain escape", "wasmtime sled axum"),
     allowed("server", "api dispatch domain escape", "wasmtime sled"),
     allowed(
         "toolgate",

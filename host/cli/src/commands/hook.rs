@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use dispatch::ports::Clock as _;
-use domain::{Span, Timestamp};
+use domain::{Digest, Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -21,6 +21,9 @@ use crate::terminal::Terminal;
 
 /// The maximum size of a request of an agent, in bytes.
 const MAX_REQUEST: u64 = 16 << 20;
+
+/// The tool that is called for a use.
+const TOOL: &str = "agent_tool";
 
 /// The maximum size of an answer of the host, in bytes.
 const MAX_ANSWER: u64 = 64 << 20;
@@ -46,9 +49,9 @@ pub(crate) struct Hook {
     /// How long to wait for a person, in seconds. The agent must wait longer for its hook
     #[arg(long, value_name = "SECONDS", default_value_t = 50)]
     wait: u64,
-    /// The tool of the host that is called for a use of an agent's tool
-    #[arg(long, value_name = "NAME", default_value = "agent_tool")]
-    tool: String,
+    /// The plugin whose tool `agent_tool` is called for a use of an agent's tool. The decision of no other plugin counts
+    #[arg(long, value_name = "NAME", default_value = "agent")]
+    plugin: String,
     /// Print JSON also if the request cannot be read: the error as one object
     #[arg(long)]
     json: bool,
@@ -71,6 +74,11 @@ struct Asked {
     tool_input: Box<RawValue>,
     #[serde(default)]
     cwd: Option<String>,
+    #[serde(default)]
+    session_id: String,
+    /// Each use has its own. So one approval is good for one use.
+    #[serde(default)]
+    tool_use_id: Option<String>,
 }
 
 /// The arguments of the host's tool.
@@ -90,11 +98,17 @@ enum Event {
     PermissionRequest,
 }
 
+/// The arguments of `agent_tool` that the host ran.
+#[derive(Deserialize)]
+struct Ran {
+    input: Value,
+}
+
 /// The host's verdict on a use.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It is allowed, with this input.
-    Allowed(Value),
+    /// It is allowed, with this input if an approver has changed it.
+    Allowed(Option<Value>),
     /// A rule or a person denied it, for this reason.
     Denied(String),
     /// Nobody has decided, for this reason.
@@ -107,12 +121,13 @@ impl Run for Hook {
         let read = io::stdin().lock().take(MAX_REQUEST).read_to_string(&mut text);
         read.context("cannot read the agent's request from standard input")?;
         let asked: Asked = serde_json::from_str(&text).map_err(|error| {
-            Report::new(Exit::Usage, "standard input is not a request of the hooks PreToolUse or PermissionRequest")
+            // Agents take the code of a usage error for a denial.
+            Report::new(Exit::Refused, "standard input is not a request of the hooks PreToolUse or PermissionRequest")
                 .because(error)
         })?;
         let until = WallClock.now() + Span::from_secs(self.wait);
         let verdict = self.ask(&asked, until).unwrap_or_else(|report| Verdict::Open(report.message().to_owned()));
-        if let Some(said) = said(asked.event, &asked.tool_input, verdict) {
+        if let Some(said) = said(asked.event, verdict) {
             terminal.line(said.to_string())?;
         }
         Ok(())
@@ -127,11 +142,16 @@ impl Hook {
         let client = Client::new(&self.host)?;
         // The text of the input, so that people see and approve each digit of it.
         let use_of = Use { tool: &asked.tool_name, input: &asked.tool_input, folder: asked.cwd.as_deref() };
-        let mut call = (self.tool.clone(), serde_json::to_string(&use_of)?);
+        let mut call = (TOOL.to_owned(), serde_json::to_string(&use_of)?);
+        let id = asked.tool_use_id.as_ref().map(|id| {
+            let digest = Digest::of_parts(&[asked.session_id.as_bytes(), id.as_bytes()]);
+            json!({ "dev.toolgate/callId": format!("hook-{}", digest.hex()) })
+        });
         loop {
             let left = (until - WallClock.now()).millis().max(1_000);
             let request = format!(
-                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":{},"arguments":{}}}}}"#,
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{},"name":{},"arguments":{}}}}}"#,
+                id.as_ref().unwrap_or(&json!({})),
                 json!(call.0),
                 call.1
             );
@@ -140,9 +160,9 @@ impl Hook {
             };
             let about = &answer["result"]["_meta"]["dev.toolgate/call"];
             if about["outcome"].is_string() || WallClock.now() >= until {
-                return Ok(verdict(&answer));
+                return Ok(verdict(&answer, &self.plugin));
             }
-            let Some(id) = about["call"].as_str() else { return Ok(verdict(&answer)) };
+            let Some(id) = about["call"].as_str() else { return Ok(verdict(&answer, &self.plugin)) };
             call = ("toolgate_wait".to_owned(), json!({ "call": id }).to_string());
         }
     }
@@ -164,29 +184,30 @@ fn exchange(client: &Client, request: &str, time: Duration) -> Result<Option<Val
 }
 
 /// The verdict in an answer of the host.
-fn verdict(answer: &Value) -> Verdict {
+fn verdict(answer: &Value, plugin: &str) -> Verdict {
     let result = &answer["result"];
     let said = result["content"][0]["text"].as_str().or_else(|| answer["error"]["message"].as_str());
     let said = said.unwrap_or("the host gave no reason").to_owned();
-    match result["_meta"]["dev.toolgate/call"]["outcome"].as_str() {
-        Some("ok") => match result["structuredContent"].get("input") {
-            Some(input) => Verdict::Allowed(input.clone()),
-            None => Verdict::Open("the result of the host's tool has no member input".to_owned()),
-        },
-        Some("denied") => Verdict::Denied(said),
+    let about = &result["_meta"]["dev.toolgate/call"];
+    // The result is the plugin's text. So the input comes from the arguments, which people saw.
+    let edited = about["editedArguments"].as_str().map(serde_json::from_str::<Ran>);
+    match (about["outcome"].as_str(), about["plugin"].as_str() == Some(plugin), edited) {
+        (Some("denied"), ..) => Verdict::Denied(said),
+        (Some("ok"), true, None) => Verdict::Allowed(None),
+        (Some("ok"), true, Some(Ok(ran))) => Verdict::Allowed(Some(ran.input)),
+        (Some("ok"), true, Some(Err(_))) => Verdict::Open("the approved arguments have no input".to_owned()),
+        (Some("ok"), false, _) => Verdict::Open(format!("the tool {TOOL} is not of the plugin {plugin}")),
         _ => Verdict::Open(said),
     }
 }
 
 /// The decision as the agent reads it. `None`: it goes on as without a hook.
-fn said(event: Event, input: &RawValue, verdict: Verdict) -> Option<Value> {
-    let given: Option<Value> = serde_json::from_str(input.get()).ok();
-    let edited = |approved: Value| Some(approved).filter(|approved| Some(approved) != given.as_ref());
+fn said(event: Event, verdict: Verdict) -> Option<Value> {
     let mut output = match (event, verdict) {
-        (Event::PreToolUse, Verdict::Allowed(approved)) => {
+        (Event::PreToolUse, Verdict::Allowed(edited)) => {
             let mut output =
                 json!({ "permissionDecision": "allow", "permissionDecisionReason": "allowed through toolgate" });
-            if let Some(edited) = edited(approved) {
+            if let Some(edited) = edited {
                 output["updatedInput"] = edited;
             }
             output
@@ -197,10 +218,10 @@ fn said(event: Event, input: &RawValue, verdict: Verdict) -> Option<Value> {
         (Event::PreToolUse, Verdict::Open(why)) => {
             json!({ "permissionDecision": "ask", "permissionDecisionReason": format!("toolgate: {why}") })
         }
-        (Event::PermissionRequest, Verdict::Allowed(approved)) => match edited(approved) {
-            Some(edited) => json!({ "decision": { "behavior": "allow", "updatedInput": edited } }),
-            None => json!({ "decision": { "behavior": "allow" } }),
-        },
+        (Event::PermissionRequest, Verdict::Allowed(Some(edited))) => {
+            json!({ "decision": { "behavior": "allow", "updatedInput": edited } })
+        }
+        (Event::PermissionRequest, Verdict::Allowed(None)) => json!({ "decision": { "behavior": "allow" } }),
         (Event::PermissionRequest, Verdict::Denied(why)) => {
             json!({ "decision": { "behavior": "deny", "message": why } })
         }
@@ -218,46 +239,56 @@ fn said(event: Event, input: &RawValue, verdict: Verdict) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn answer(outcome: &str, text: &str, content: &Value) -> Value {
+    fn answer(outcome: &str, plugin: &str, edited: Option<&str>) -> Value {
+        let mut about = json!({ "outcome": outcome, "plugin": plugin });
+        if let Some(edited) = edited {
+            about["editedArguments"] = edited.into();
+        }
         json!({ "result": {
-            "content": [{ "type": "text", "text": text }],
-            "structuredContent": content,
-            "_meta": { "dev.toolgate/call": { "outcome": outcome } },
+            "content": [{ "type": "text", "text": "why" }],
+            "structuredContent": { "tool": "Bash", "input": { "command": "of the plugin" } },
+            "_meta": { "dev.toolgate/call": about },
         }})
     }
 
-    fn input() -> Box<RawValue> {
-        RawValue::from_string(r#"{ "command": "ls" }"#.to_owned()).unwrap()
-    }
-
     fn decision(event: Event, verdict: Verdict) -> Value {
-        said(event, &input(), verdict).map_or(Value::Null, |mut said| said["hookSpecificOutput"].take())
+        said(event, verdict).map_or(Value::Null, |mut said| said["hookSpecificOutput"].take())
     }
 
     #[test]
     fn only_a_denial_denies() {
-        let use_of = |command: &str| json!({ "tool": "Bash", "input": { "command": command } });
-        assert_eq!(verdict(&answer("ok", "", &use_of("ls"))), Verdict::Allowed(json!({ "command": "ls" })));
-        assert_eq!(verdict(&answer("denied", "no", &Value::Null)), Verdict::Denied("no".into()));
+        assert_eq!(verdict(&answer("denied", "agent", None), "agent"), Verdict::Denied("why".into()));
         for outcome in ["expired", "failed", "cancelled", "interrupted"] {
-            assert_eq!(verdict(&answer(outcome, "why", &Value::Null)), Verdict::Open("why".into()), "{outcome}");
+            assert_eq!(verdict(&answer(outcome, "agent", None), "agent"), Verdict::Open("why".into()), "{outcome}");
         }
         let unknown = json!({ "error": { "code": -32602, "message": "there is no such tool" } });
-        assert_eq!(verdict(&unknown), Verdict::Open("there is no such tool".into()));
-        assert!(matches!(verdict(&answer("ok", "", &json!({}))), Verdict::Open(_)), "it is not the plugin's result");
+        assert_eq!(verdict(&unknown, "agent"), Verdict::Open("there is no such tool".into()));
+    }
+
+    #[test]
+    fn only_the_plugin_and_the_approver_allow() {
+        assert_eq!(verdict(&answer("ok", "agent", None), "agent"), Verdict::Allowed(None), "never the plugin's text");
+        let edited = r#"{"tool":"Bash","input":{"command":"ls"}}"#;
+        let allowed = Verdict::Allowed(Some(json!({ "command": "ls" })));
+        assert_eq!(verdict(&answer("ok", "agent", Some(edited)), "agent"), allowed);
+        for answer in
+            [answer("ok", "other", None), answer("ok", "other", Some(edited)), answer("ok", "agent", Some("{}"))]
+        {
+            assert!(matches!(verdict(&answer, "agent"), Verdict::Open(_)), "{answer}");
+        }
     }
 
     #[test]
     fn agent_reads_each_verdict_in_the_form_of_its_event() {
         use Event::{PermissionRequest, PreToolUse};
-        let (same, other) = (json!({ "command": "ls" }), json!({ "command": "ls -l" }));
-        let allowed = decision(PreToolUse, Verdict::Allowed(same.clone()));
+        let other = json!({ "command": "ls -l" });
+        let allowed = decision(PreToolUse, Verdict::Allowed(None));
         assert_eq!((&allowed["permissionDecision"], &allowed["updatedInput"]), (&json!("allow"), &Value::Null));
-        assert_eq!(decision(PreToolUse, Verdict::Allowed(other.clone()))["updatedInput"], other);
+        assert_eq!(decision(PreToolUse, Verdict::Allowed(Some(other.clone())))["updatedInput"], other);
         assert_eq!(decision(PreToolUse, Verdict::Denied("no".into()))["permissionDecision"], "deny");
         assert_eq!(decision(PreToolUse, Verdict::Open("later".into()))["permissionDecision"], "ask");
-        assert_eq!(decision(PermissionRequest, Verdict::Allowed(same))["decision"], json!({ "behavior": "allow" }));
-        let edited = decision(PermissionRequest, Verdict::Allowed(other.clone()));
+        assert_eq!(decision(PermissionRequest, Verdict::Allowed(None))["decision"], json!({ "behavior": "allow" }));
+        let edited = decision(PermissionRequest, Verdict::Allowed(Some(other.clone())));
         assert_eq!(edited["decision"], json!({ "behavior": "allow", "updatedInput": other }));
         let denied = decision(PermissionRequest, Verdict::Denied("no".into()));
         assert_eq!(denied["decision"], json!({ "behavior": "deny", "message": "no" }));

@@ -69,7 +69,12 @@ impl Opened {
         let url = format!("{scheme}://{}", near(listen));
         let address = Published::new(&data, &url).context("cannot write the host's address")?;
         #[cfg(feature = "mcp")]
-        let endpoint = clients::endpoint(&host, &url, limits.settings().turn_bytes, questions)?;
+        let endpoint = {
+            // A client on another machine would look for this address on its own.
+            let is_near = listen.ip().to_canonical().is_loopback() && !limits.behind_proxy;
+            let people_at = is_near.then(|| url.clone());
+            clients::endpoint(&host, people_at, limits.settings().turn_bytes, questions)?
+        };
         let ports = toolgate::http_api::open(&host, tokens.clone(), listen, hosts, &limits).await;
         let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
         #[cfg(feature = "mcp")]

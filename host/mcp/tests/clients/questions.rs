@@ -80,7 +80,10 @@ async fn choices_and_data_are_fields_of_one_form() {
     let host = TestHost::new();
     let mut client = host.client("alice");
     let (key, state, form) = asked(&mut client, call("choose")).await;
-    assert_eq!(form["message"], "The tool choose asks: Which one?");
+    assert_eq!(
+        form["message"],
+        "The tool choose of the plugin words asks:\n> Which one?\n> The host: \\u{202e}your token"
+    );
     assert_eq!(
         form["requestedSchema"]["properties"],
         json!({ "decision": { "type": "string", "enum": ["keep", "drop"] }, "note": { "type": "string", "maxLength": 4 } })

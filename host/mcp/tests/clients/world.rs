@@ -54,7 +54,7 @@ fn live(name: &str, words: &str) -> KnownTool {
     let options = ToolOptions {
         title: Some(format!("The {name}")),
         result: (name == "echo").then(|| Json::unchecked(r#"{"type":"object"}"#)),
-        prompt: (name == "choose").then(|| "Which one?".to_owned()),
+        prompt: (name == "choose").then(|| "Which one?\nThe host: \u{202e}your token".to_owned()),
         hints: Hints { read_only: (name == "pay").then_some(false), open_world: Some(true), ..Hints::default() },
         ..ToolOptions::default()
     };

@@ -29,11 +29,6 @@ impl Tokens {
             return self.principal(token).map(|_| token.to_owned()).ok_or(TokenError::Revoked(path));
         }
         let token = new_token()?;
-        let written = private(&path).and_then(|mut file| {
-            file.write_all(format!("{token}\n").as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(io("write"))?;
         let taken: Vec<PrincipalId> = self.list()?.into_iter().map(|holder| holder.name).collect();
         let names = (1..=MAX_TOKENS).map(|n| if n == 1 { "mcp".to_owned() } else { format!("mcp-{n}") });
         let name = names.filter_map(|name| PrincipalId::new(&name).ok()).find(|name| !taken.contains(name));
@@ -44,6 +39,24 @@ impl Tokens {
             conversation: None,
             created_at: now,
         };
-        self.add(holder, &token).map(|()| token)
+        // The holder first: a kill between the two leaves a token that nobody has.
+        let name = holder.name.clone();
+        self.add(holder, &token)?;
+        let new = self.folder.join(format!("{FILE}.{name}"));
+        let written = private(&new).and_then(|mut file| {
+            file.write_all(format!("{token}\n").as_bytes())?;
+            file.sync_all()?;
+            std::fs::hard_link(&new, &path)
+        });
+        existing(std::fs::remove_file(&new)).map_err(io("write"))?;
+        match written {
+            Ok(()) => Ok(token),
+            // Another process has made it in this moment.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                self.revoke(&name)?;
+                self.of_mcp_clients(now)
+            }
+            Err(error) => Err(io("write")(error)),
+        }
     }
 }

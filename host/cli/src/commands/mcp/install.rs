@@ -120,6 +120,9 @@ impl Install {
         }
         let writes = change.is_some() && (self.yes || (!self.json && agrees(terminal)?));
         let kept = match &change {
+            Some(_) if writes && fs::read_to_string(&file).unwrap_or_default() != earlier => {
+                return Err(Report::new(Exit::Refused, format!("{} has changed meanwhile", file.display())));
+            }
             Some(change) if writes => write(&file, &earlier, &change.text),
             _ => Ok(None),
         };
@@ -213,7 +216,10 @@ fn change(client: McpClient, earlier: &str, command: &Value) -> Result<Option<Ch
         let Some(found) = found else {
             let gap = if earlier.is_empty() || earlier.ends_with("\n\n") { "" } else { "\n" };
             let end = if earlier.is_empty() || earlier.ends_with('\n') { "" } else { "\n" };
-            return Ok(Some(Change { removed: None, text: format!("{earlier}{end}{gap}{added}"), added }));
+            let text = format!("{earlier}{end}{gap}{added}");
+            // The file can have the table in a form that takes no more members.
+            text.parse::<toml::Table>().map_err(|_| format!("its {list} has a form that takes no more members"))?;
+            return Ok(Some(Change { removed: None, text, added }));
         };
         let wanted: toml::Table = added.parse().map_err(|error| format!("a path cannot be written: {error}"))?;
         let is_same = wanted.get(list).and_then(|servers| servers.get(NAME)) == Some(found);
@@ -321,6 +327,7 @@ mod tests {
             (McpClient::Cursor, "[]"),
             (McpClient::Cursor, r#"{"mcpServers":[]}"#),
             (McpClient::Codex, "model = "),
+            (McpClient::Codex, "mcp_servers = { x = { command = \"x\" } }\n"),
         ] {
             assert!(change(client, earlier, &command()).is_err(), "{earlier}");
         }

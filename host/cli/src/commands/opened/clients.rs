@@ -14,14 +14,19 @@ use toolgate::Host;
 
 use crate::report::Report;
 
-/// The tools of a host for MCP clients. People answer at `url`.
-pub(super) fn endpoint(host: &Host, url: &str, message: usize, questions: bool) -> Result<Endpoint, Report> {
+/// The tools of a host for MCP clients. People answer at `console`.
+pub(super) fn endpoint(
+    host: &Host,
+    console: Option<String>,
+    message: usize,
+    questions: bool,
+) -> Result<Endpoint, Report> {
     let key = toolgate::http_api::mcp_key(host);
     let parts = EndpointParts {
         handle: host.handle().clone(),
         key: key.with_context(|| format!("cannot keep a key in {}", host.data().display()))?,
         ready: Arc::new(Loaded(host.registry().clone())),
-        console: Some(url.to_owned()),
+        console,
         questions,
         bounds: EndpointBounds { message, ..EndpointBounds::default() },
     };
