@@ -63,8 +63,10 @@ pub(crate) struct Data {
 impl Data {
     /// The data folder: the command line's, or else the configuration's.
     pub(crate) fn folder(&self) -> Result<PathBuf, ConfigError> {
-        let config = Config::read(self.config.as_deref())?;
-        Ok(self.folder.clone().unwrap_or_else(|| config.data_folder()))
+        match &self.folder {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(Config::read(self.config.as_deref())?.data_folder()),
+        }
     }
 }
 

@@ -46,6 +46,13 @@ fn change_is_shown_and_written_only_if_the_user_agrees() {
     assert_eq!((&said["written"], &said["removed"]), (&false.into(), &serde_json::Value::Null), "{said}");
     assert!(!home.path().join(".codex").exists());
 
+    fs::write(home.path().join("toolgate.toml"), "data = \"other\"\n").expect("a file");
+    let json = install(home.path(), "codex", &["--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let named = format!("\"--config\",\"{}\",\"--data\",\"{}\"", folder("toolgate.toml"), folder("other"));
+    assert!(said["added"].as_str().expect("a text").contains(&named), "the command reads only what is named: {said}");
+    fs::remove_file(home.path().join("toolgate.toml")).expect("it is there");
+
     let again = install(home.path(), "cursor", &["--yes"]);
     assert!(String::from_utf8_lossy(&again.stdout).contains("has it already"));
     fs::write(&file, "{ // mine\n}").expect("a file");

@@ -13,7 +13,7 @@ use rmcp::{RoleServer, ServerHandler};
 
 use crate::calls::{Calls, NoResult};
 use crate::frame::Arguments;
-use crate::key::RequestKey;
+use crate::key::{CallKey, NotMade, RequestKey};
 use crate::lanes::Lane;
 use crate::questions::{CanAsk, Given};
 use crate::{questions, results, tasks, tools, wait};
@@ -60,7 +60,7 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.loaded(&context).await;
+        self.loaded(context.ct.cancelled()).await;
         let listed = tools::listed(&self.calls.shared.parts.handle.tools())?;
         Ok(ListToolsResult::with_all_items(listed).with_ttl_ms(LIST_TTL).with_cache_scope(CacheScope::Private))
     }
@@ -70,16 +70,17 @@ impl ServerHandler for Connection {
         mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.loaded(&context).await;
         let arguments = Arguments::of(&context)?;
         let tool = std::mem::take(&mut request.name);
         let revision = context.protocol_version();
         let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref());
         let chosen = chosen(&context.meta)?;
         let (state, responses) = (request.request_state.take(), request.input_responses.take());
-        let cancelled = context.ct.clone().cancelled_owned();
+        let leaves = context.ct.clone();
         // The call may wait long, and these have several times the size of the message.
         drop((request, context));
+        self.loaded(leaves.cancelled()).await;
+        let cancelled = leaves.cancelled_owned();
         let answered = async {
             let key = RequestKey::new(&tool, &arguments);
             if tool == wait::NAME {
@@ -141,12 +142,12 @@ impl ServerHandler for Connection {
 
 impl Connection {
     /// Waits until the host knows its tools, for a bounded time. Many clients start the host, ask at once, and never again.
-    async fn loaded(&self, context: &RequestContext<RoleServer>) {
+    async fn loaded(&self, cancelled: impl Future<Output = ()> + Send) {
         let parts = &self.calls.shared.parts;
         tokio::select! {
             () = parts.ready.ready() => {}
             () = parts.handle.sleep(parts.bounds.hold) => {}
-            () = context.ct.cancelled() => {}
+            () = cancelled => {}
         }
     }
 }
@@ -164,5 +165,9 @@ fn chosen(meta: &RequestMetaObject) -> Result<Option<CallId>, ErrorData> {
     let Some(id) = meta.0.0.get(CALL_ID) else { return Ok(None) };
     let id = id.as_str().ok_or("expected a string".to_owned());
     let id = id.and_then(|id| CallId::new(id).map_err(|error| error.to_string()));
+    let id = id.and_then(|id| match id.as_str().parse::<CallKey>() {
+        Ok(_) => Err("the host makes the ids of this form".to_owned()),
+        Err(NotMade) => Ok(id),
+    });
     id.map(Some).map_err(|why| ErrorData::invalid_params(format!("{CALL_ID}: {why}"), None))
 }

@@ -136,9 +136,7 @@ impl Run for Hook {
 
 impl Hook {
     fn ask(&mut self, asked: &Asked, until: Timestamp) -> Result<Verdict, Report> {
-        if self.host.url.is_none() {
-            with_token(&mut self.host)?;
-        }
+        with_token(&mut self.host)?;
         let client = Client::new(&self.host)?;
         // The text of the input, so that people see and approve each digit of it.
         let use_of = Use { tool: &asked.tool_name, input: &asked.tool_input, folder: asked.cwd.as_deref() };

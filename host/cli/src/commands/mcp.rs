@@ -33,7 +33,7 @@ const STARTING: (Duration, u32) = (Duration::from_millis(100), 300);
 
 /// Offer the tools to an MCP client, over standard input and output.
 ///
-/// An MCP client starts this command and ends it. It joins the host that runs on the data folder. If none runs, it starts one,
+/// An MCP client starts this command and ends it. It reads no file of the folder in which the client runs. It joins the host that runs on the data folder. If none runs, it starts one,
 /// which ends with it. Calls that wait stay in the data folder.
 #[derive(Debug, Args)]
 #[command(
@@ -52,7 +52,7 @@ A host also answers MCP clients over HTTP, at /mcp."
 pub(crate) struct Mcp {
     #[command(subcommand)]
     command: Option<Subcommands>,
-    /// The watched folder of plugins, for a host that this starts [default: ./plugins, which is made if it does not exist]
+    /// The watched folder of plugins, for a host that this starts [default: that of the configuration]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
     /// Print JSON also if it cannot start: the error as one object
@@ -77,13 +77,10 @@ impl Run for Mcp {
             return install.run(terminal);
         }
         if self.host.url.is_some() {
-            if self.host.token.is_none() && self.host.token_file.is_none() {
-                let report = Report::new(Exit::Usage, "the token is missing");
-                return Err(report.hint("a host that --url names needs a token of the role caller: --token-file FILE"));
-            }
+            with_token(&mut self.host)?;
             return relay::run(Client::new(&self.host)?);
         }
-        let folder = self.host.data.folder()?;
+        let folder = own_folder(&mut self.host)?;
         for attempt in 0..STARTING.1 {
             if attempt > 0 {
                 std::thread::sleep(STARTING.0);
@@ -117,9 +114,12 @@ impl Mcp {
     async fn started(&mut self, terminal: &Terminal) -> Result<Started, Report> {
         capabilities::filesystem::raise_open_files();
         sandbox::return_large_memory();
-        let mut config = Config::read(self.host.data.config.as_deref())?;
-        config.plugins = Some(self.plugins.clone().unwrap_or_else(|| config.plugins_folder()));
-        config.data = Some(self.host.data.folder.clone().unwrap_or_else(|| config.data_folder()));
+        let mut config = named_config(&self.host)?;
+        let plugins = self.plugins.clone().or_else(|| self.host.data.config.as_ref().map(|_| config.plugins_folder()));
+        let missing =
+            || Report::new(Exit::Usage, "the folder of plugins is missing").hint(format!("{ELSEWHERE}: --plugins DIR"));
+        config.plugins = Some(plugins.ok_or_else(missing)?);
+        config.data.clone_from(&self.host.data.folder);
         let plugins = config.plugins_folder();
         std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
         let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
@@ -167,9 +167,38 @@ impl Mcp {
     }
 }
 
-/// Uses the token of MCP clients on this machine for the host that runs on the data folder, unless the user names another one.
+const ELSEWHERE: &str = "an agent starts this in a folder of its choice, so name it";
+
+/// The configuration that the user names. A file in the folder of the client may be of anybody, such as the author of a project.
+fn named_config(host: &Connection) -> Result<Config, Report> {
+    Ok(host.data.config.as_deref().map(|file| Config::read(Some(file))).transpose()?.unwrap_or_default())
+}
+
+/// The data folder that the user names.
+fn own_folder(host: &mut Connection) -> Result<PathBuf, Report> {
+    if host.data.folder.is_none() {
+        let config = host.data.config.as_ref().ok_or_else(|| {
+            Report::new(Exit::Usage, "the data folder is missing")
+                .hint(format!("{ELSEWHERE}: --data DIR, or --config FILE"))
+        })?;
+        host.data.folder = Some(Config::read(Some(config))?.data_folder());
+    }
+    Ok(host.data.folder.clone().unwrap_or_default())
+}
+
+/// Uses the token of MCP clients on this machine for the host that runs on the data folder, unless the user names another one. Uses
+/// no file that the user does not name.
 pub(super) fn with_token(host: &mut Connection) -> Result<(), Report> {
-    let folder = host.data.folder()?;
+    if host.url.is_some() {
+        if host.token.is_none() && host.token_file.is_none() {
+            let report = Report::new(Exit::Usage, "the token is missing");
+            return Err(report.hint("a host that --url names needs a token of the role caller: --token-file FILE"));
+        }
+        // Its files are not used.
+        host.data.folder.get_or_insert_default();
+        return Ok(());
+    }
+    let folder = own_folder(host)?;
     let is_running = Found::of_running(&folder).map_err(|why| client::foreign(&folder, &why))?.is_some();
     if is_running && host.token.is_none() && host.token_file.is_none() {
         host.token = Some(Tokens::open(&folder)?.of_mcp_clients(WallClock.now())?);

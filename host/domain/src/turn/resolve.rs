@@ -11,6 +11,7 @@ use crate::{
     event::CallEvent,
     gate::Rule,
     outcome::{Failure, FailureCode},
+    principal::Channel,
     refusal::NotAllowed,
     suspension::{Closed, Decision, Resolution, SuspensionBody, SuspensionEnd},
     tool::Executor,
@@ -67,6 +68,8 @@ impl Draft {
         let opens_gate = decision == Decision::Approve && !suspension.is_inside();
         let pinned = call.pinned.as_ref().filter(|_| opens_gate);
         let approved = pinned.map(|pinned| pinned.binding(arguments));
+        // A program with the caller's token can fill in a form too.
+        let by_client = answer.by.channel == Channel::McpForm;
         let resolution = Resolution {
             decision: decision.clone(),
             data: answer.data.clone(),
@@ -94,7 +97,7 @@ impl Draft {
             Decision::Answer(choice) => {
                 let SuspensionBody::Elicitation(question) = &suspension.body else { return };
                 let value = question.answered(&choice, answer.data);
-                self.settle(index, Outcome::Ok { value, trusted: true }, cx);
+                self.settle(index, Outcome::Ok { value, trusted: !by_client }, cx);
             }
             Decision::Result => {
                 let value = answer.data.unwrap_or_else(|| Json::unchecked("null"));

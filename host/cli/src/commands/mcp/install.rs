@@ -149,6 +149,9 @@ impl Install {
     /// The command that the client starts. Its paths are absolute, because clients start it in a folder of their choice.
     fn command(&self) -> Result<Value, Report> {
         let config = Config::read(self.data.config.as_deref())?;
+        // The command reads only a file that is named.
+        let found = Some(PathBuf::from(toolgate::config::FILE)).filter(|file| file.is_file());
+        let file = self.data.config.clone().or(found);
         let absolute = |path: PathBuf| {
             let path = std::path::absolute(&path).with_context(|| format!("{} is not a path", path.display()))?;
             let text = path.to_str().map(str::to_owned);
@@ -156,8 +159,8 @@ impl Install {
         };
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut args = vec!["mcp".to_owned()];
-        if let Some(config) = &self.data.config {
-            args.extend(["--config".to_owned(), absolute(config.clone())?]);
+        if let Some(file) = file {
+            args.extend(["--config".to_owned(), absolute(file)?]);
         }
         args.extend(["--data".to_owned(), absolute(self.data.folder.clone().unwrap_or_else(|| config.data_folder()))?]);
         let plugins = self.plugins.clone().unwrap_or_else(|| config.plugins_folder());

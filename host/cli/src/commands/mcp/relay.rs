@@ -1,7 +1,7 @@
 //! Relays the messages of a client on standard input and output to the `/mcp` of a running host. Each message is one request,
 //! and its answer is a line.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -82,8 +82,8 @@ struct State {
     /// The revision that `initialize` agreed on.
     version: Option<String>,
     requests: usize,
-    /// The ids of requests that the client has cancelled. It expects no answers to them.
-    cancelled: HashSet<String>,
+    /// The ids of requests under way, and whether the client has cancelled each. It expects no answers to those.
+    under_way: HashMap<String, bool>,
 }
 
 /// Relays until the client closes standard input.
@@ -116,7 +116,9 @@ impl Relay {
             // The host keeps nothing between two requests, so no other notification changes anything.
             (None, Some(method)) => {
                 if let ("notifications/cancelled", Some(id)) = (method, &message.params.request_id) {
-                    self.locked().cancelled.insert(id.to_string());
+                    if let Some(is_cancelled) = self.locked().under_way.get_mut(&id.to_string()) {
+                        *is_cancelled = true;
+                    }
                 }
             }
             (_, Some("initialize")) => self.answer(&message, &text),
@@ -126,6 +128,7 @@ impl Relay {
                     state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 state.requests += 1;
+                state.under_way.extend(message.id.as_ref().map(|id| (id.to_string(), false)));
                 drop(state);
                 let relay = self.clone();
                 std::thread::spawn(move || {
@@ -139,8 +142,8 @@ impl Relay {
 
     fn answer(&self, message: &Message, text: &[u8]) {
         let answers = self.exchange(message, text).unwrap_or_else(|why| vec![failed(message.id.as_ref(), &why)]);
-        let is_cancelled = message.id.as_ref().is_some_and(|id| self.locked().cancelled.remove(&id.to_string()));
-        if is_cancelled {
+        let known = message.id.as_ref().and_then(|id| self.locked().under_way.remove(&id.to_string()));
+        if known == Some(true) {
             return;
         }
         let mut output = io::stdout().lock();
