@@ -115,10 +115,10 @@ impl Relay {
         match (&message.id, message.method.as_deref()) {
             // The host keeps nothing between two requests, so no other notification changes anything.
             (None, Some(method)) => {
-                if let ("notifications/cancelled", Some(id)) = (method, &message.params.request_id) {
-                    if let Some(is_cancelled) = self.locked().under_way.get_mut(&id.to_string()) {
-                        *is_cancelled = true;
-                    }
+                if let ("notifications/cancelled", Some(id)) = (method, &message.params.request_id)
+                    && let Some(is_cancelled) = self.locked().under_way.get_mut(&id.to_string())
+                {
+                    *is_cancelled = true;
                 }
             }
             (_, Some("initialize")) => self.answer(&message, &text),
