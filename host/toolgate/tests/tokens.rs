@@ -79,6 +79,24 @@ fn mcp_clients_have_a_token_of_the_role_caller() {
 }
 
 #[test]
+fn processes_that_start_at_once_share_the_token_of_mcp_clients() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let begin = std::sync::Barrier::new(8);
+    let made = || {
+        let tokens = Tokens::open(folder.path()).expect("tokens");
+        begin.wait();
+        tokens.of_mcp_clients(Timestamp::from_millis(7)).expect("a token")
+    };
+    let all: std::collections::BTreeSet<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(made)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert_eq!(all.len(), 1);
+    let holders = Tokens::open(folder.path()).expect("tokens").list().expect("a list");
+    assert_eq!(holders.len(), 1, "the others are revoked: {holders:?}");
+}
+
+#[test]
 fn name_of_another_token_is_not_taken_for_mcp_clients() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use toolgate::WallClock;
 
 use super::Run;
-use super::mcp::with_token;
+use super::mcp::is_running;
 use crate::args::Connection;
 use crate::client::Client;
 use crate::report::{Exit, Report};
@@ -35,7 +35,7 @@ const REVISION: &str = "2025-11-25";
 ///
 /// It reads the agent's request from standard input, makes a call of the tool `agent_tool`, and prints the decision in the form that
 /// the agent reads. Rules can allow or deny; otherwise people answer in the console, with a link, or with `toolgate approve`. If
-/// nobody has answered in time, the agent asks its own user. The same request joins the call that still waits.
+/// nobody has answered in time, the agent asks its own user. The same use joins the call that still waits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -136,7 +136,8 @@ impl Run for Hook {
 
 impl Hook {
     fn ask(&mut self, asked: &Asked, until: Timestamp) -> Result<Verdict, Report> {
-        with_token(&mut self.host)?;
+        // If it does not run, the client says so.
+        is_running(&mut self.host)?;
         let client = Client::new(&self.host)?;
         // The text of the input, so that people see and approve each digit of it.
         let use_of = Use { tool: &asked.tool_name, input: &asked.tool_input, folder: asked.cwd.as_deref() };

@@ -76,17 +76,11 @@ impl Run for Mcp {
         if let Some(Subcommands::Install(install)) = self.command {
             return install.run(terminal);
         }
-        if self.host.url.is_some() {
-            with_token(&mut self.host)?;
-            return relay::run(Client::new(&self.host)?);
-        }
-        let folder = own_folder(&mut self.host)?;
         for attempt in 0..STARTING.1 {
             if attempt > 0 {
                 std::thread::sleep(STARTING.0);
             }
-            if Found::of_running(&folder).map_err(|why| client::foreign(&folder, &why))?.is_some() {
-                self.with_token(&Tokens::open(&folder)?)?;
+            if is_running(&mut self.host)? {
                 return relay::run(Client::new(&self.host)?);
             }
             let runtime = super::runtime()?;
@@ -97,6 +91,7 @@ impl Run for Mcp {
                 return Ok(());
             }
         }
+        let folder = own_folder(&mut self.host)?;
         Err(Report::new(Exit::Unreachable, format!("a host that does not answer uses {}", folder.display())))
     }
 }
@@ -131,7 +126,7 @@ impl Mcp {
         };
         let opened = Opened::new(config, (listener, hosts, limits), self.cache.compiled(), false).await?;
         let Some(opened) = opened else { return Ok(Started::Elsewhere) };
-        self.with_token(&opened.tokens)?;
+        use_token(&mut self.host, &opened.tokens)?;
         let by = self.principal(&opened.tokens)?;
         terminal.note(&format!("the host of this MCP client has its console at {}\n", opened.url));
         let signal = stop_signal()?;
@@ -152,14 +147,6 @@ impl Mcp {
         Ok(Started::Here)
     }
 
-    /// Uses the token of MCP clients on this machine, unless the user names another one.
-    fn with_token(&mut self, tokens: &Tokens) -> Result<(), Report> {
-        if self.host.token.is_none() && self.host.token_file.is_none() {
-            self.host.token = Some(tokens.of_mcp_clients(WallClock.now())?);
-        }
-        Ok(())
-    }
-
     fn principal(&self, tokens: &Tokens) -> Result<Principal, Report> {
         let token = client::given_token(&self.host)?.unwrap_or_default();
         let unknown = || Report::new(Exit::Usage, "the host of this data folder does not know the token");
@@ -167,6 +154,7 @@ impl Mcp {
     }
 }
 
+/// Why a default in the current folder does not count.
 const ELSEWHERE: &str = "an agent starts this in a folder of its choice, so name it";
 
 /// The configuration that the user names. A file in the folder of the client may be of anybody, such as the author of a project.
@@ -186,9 +174,17 @@ fn own_folder(host: &mut Connection) -> Result<PathBuf, Report> {
     Ok(host.data.folder.clone().unwrap_or_default())
 }
 
-/// Uses the token of MCP clients on this machine for the host that runs on the data folder, unless the user names another one. Uses
-/// no file that the user does not name.
-pub(super) fn with_token(host: &mut Connection) -> Result<(), Report> {
+/// Uses the token of MCP clients on this machine, unless the user names another one.
+fn use_token(host: &mut Connection, tokens: &Tokens) -> Result<(), Report> {
+    if host.token.is_none() && host.token_file.is_none() {
+        host.token = Some(tokens.of_mcp_clients(WallClock.now())?);
+    }
+    Ok(())
+}
+
+/// Whether the host that the user names runs. Then the connection has a token for it. No file counts that the user does not
+/// name.
+pub(super) fn is_running(host: &mut Connection) -> Result<bool, Report> {
     if host.url.is_some() {
         if host.token.is_none() && host.token_file.is_none() {
             let report = Report::new(Exit::Usage, "the token is missing");
@@ -196,12 +192,12 @@ pub(super) fn with_token(host: &mut Connection) -> Result<(), Report> {
         }
         // Its files are not used.
         host.data.folder.get_or_insert_default();
-        return Ok(());
+        return Ok(true);
     }
     let folder = own_folder(host)?;
     let is_running = Found::of_running(&folder).map_err(|why| client::foreign(&folder, &why))?.is_some();
-    if is_running && host.token.is_none() && host.token_file.is_none() {
-        host.token = Some(Tokens::open(&folder)?.of_mcp_clients(WallClock.now())?);
+    if is_running {
+        use_token(host, &Tokens::open(&folder)?)?;
     }
-    Ok(())
+    Ok(is_running)
 }

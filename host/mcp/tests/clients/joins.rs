@@ -111,7 +111,7 @@ async fn chosen_id_names_one_call() {
     assert_eq!(first["result"], again["result"], "also after the client has received the outcome");
     assert_eq!(about(&first["result"])["call"], "mine");
     assert_eq!(client.ask("tools/call", params(2)).await["error"]["code"], -32602);
-    for id in [json!(1), json!("a b"), json!("")] {
+    for id in [json!(1), json!("a b"), json!(""), json!("mcp-000000000000000000000000000000ab-1")] {
         let params = json!({ "name": "echo", "_meta": { "dev.toolgate/callId": id } });
         assert_eq!(client.ask("tools/call", params).await["error"]["code"], -32602, "{id}");
     }

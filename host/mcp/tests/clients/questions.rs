@@ -55,6 +55,7 @@ async fn user_of_the_client_answers_a_question() {
     let retry = again(call("ask"), (&key, &state), accept(json!({ "answer": "blue" })));
     let done = client.ask("tools/call", retry.clone()).await;
     assert_eq!((text(&done["result"]), &done["result"]["isError"]), ("blue", &json!(false)), "{done}");
+    assert_eq!(about(&done["result"])["trusted"], false, "a program with the caller's token can fill in a form");
     // The state is used up: the same again is the same outcome, and nothing else is asked or made.
     let repeated = client.ask("tools/call", retry).await;
     assert_eq!(about(&repeated["result"]), about(&done["result"]));

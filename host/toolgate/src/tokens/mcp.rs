@@ -41,7 +41,11 @@ impl Tokens {
         };
         // The holder first: a kill between the two leaves a token that nobody has.
         let name = holder.name.clone();
-        self.add(holder, &token)?;
+        match self.add(holder, &token) {
+            // Another process has taken it in this moment. The next name differs.
+            Err(TokenError::NameTaken(_)) => return self.of_mcp_clients(now),
+            added => added?,
+        }
         let new = self.folder.join(format!("{FILE}.{name}"));
         let written = private(&new).and_then(|mut file| {
             file.write_all(format!("{token}\n").as_bytes())?;
