@@ -48,8 +48,9 @@ fn no_file_of_a_project_is_read() {
 #[test]
 fn request_that_cannot_be_read_is_no_denial() {
     let folder = tempfile::tempdir().expect("a folder");
-    for asked in ["", "{}", r#"{"hook_event_name":"Stop"}"#] {
+    let large = ASKED.replace("make", &"x".repeat(16 << 20));
+    for asked in ["", "{}", r#"{"hook_event_name":"Stop"}"#, &large] {
         let hook = toolgate(folder.path(), &["hook", "claude-code", "--data", "mine"], asked);
-        assert_eq!((hook.status.code(), hook.stdout.len()), (Some(1), 0), "agents take 2 for a denial: {asked}");
+        assert_eq!((hook.status.code(), hook.stdout.len()), (Some(1), 0), "agents take 2 for a denial: {asked:.60}");
     }
 }

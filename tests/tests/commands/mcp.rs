@@ -103,6 +103,27 @@ fn mcp_client_joins_the_host_of_the_folder() {
     assert_eq!(host.agent.get("/v1/tools").status, 200, "the host goes on");
 }
 
+/// The message of a task that waits for an approval.
+fn message_of_a_task(host: &Host) -> String {
+    let mut client = McpClient::start(host);
+    let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let meta = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities });
+    let params = json!({ "name": "gated_echo", "arguments": { "value": {} }, "_meta": meta });
+    let task = client.ask("tools/call", params);
+    client.end();
+    task["statusMessage"].as_str().unwrap_or_else(|| panic!("{task}")).to_owned()
+}
+
+#[test]
+fn address_of_the_console_is_for_clients_of_this_machine() {
+    let near = Setup::with(&["lab"]).start();
+    let message = message_of_a_task(&near);
+    assert!(message.contains("/suspensions/susp_"), "{message}");
+    let far = Setup::with(&["lab"]).tables("[server]\nbehind_proxy = true").start();
+    let message = message_of_a_task(&far);
+    assert!(message.contains("it is susp_") && !message.contains("http"), "{message}");
+}
+
 #[test]
 fn call_of_an_mcp_client_survives_its_host() {
     let host = Setup::with(&["lab"]).prepare();

@@ -120,9 +120,6 @@ impl Install {
         }
         let writes = change.is_some() && (self.yes || (!self.json && agrees(terminal)?));
         let kept = match &change {
-            Some(_) if writes && fs::read_to_string(&file).unwrap_or_default() != earlier => {
-                return Err(Report::new(Exit::Refused, format!("{} has changed meanwhile", file.display())));
-            }
             Some(change) if writes => write(&file, &earlier, &change.text),
             _ => Ok(None),
         };
@@ -241,8 +238,11 @@ fn change(client: McpClient, earlier: &str, command: &Value) -> Result<Option<Ch
     Ok(Some(Change { removed, added, text: format!("{:#}\n", Value::Object(file)) }))
 }
 
-/// Writes the file, and keeps the earlier one. After a kill, the file is the earlier or the new one.
+/// Writes the file if it is still the earlier one, which it keeps. After a kill, the file is the earlier or the new one.
 fn write(file: &Path, earlier: &str, text: &str) -> io::Result<Option<PathBuf>> {
+    if fs::read_to_string(file).unwrap_or_default() != earlier {
+        return Err(io::Error::other("another program has changed it meanwhile"));
+    }
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
@@ -345,5 +345,7 @@ mod tests {
         assert_eq!(second.file_name().unwrap(), "mcp.json.before-toolgate");
         let read = |path: &Path| fs::read_to_string(path).unwrap();
         assert_eq!((read(&second), read(&third), read(&file)), ("1".into(), "2".into(), "3".into()));
+        assert!(write(&file, "2", "4").is_err(), "another program has written 3");
+        assert_eq!(read(&file), "3");
     }
 }
