@@ -52,6 +52,8 @@ enum McpClient {
     Cursor,
     /// Gemini CLI: ~/.gemini/settings.json
     Gemini,
+    /// opencode, for the project in this folder: opencode.json
+    Opencode,
     /// VS Code, for the project in this folder: .vscode/mcp.json
     Vscode,
     /// Windsurf: ~/.codeium/windsurf/mcp_config.json
@@ -71,14 +73,35 @@ impl McpClient {
             Self::Codex => ".codex/config.toml",
             Self::Cursor => ".cursor/mcp.json",
             Self::Gemini => ".gemini/settings.json",
+            Self::Opencode => "opencode.json",
             Self::Vscode => ".vscode/mcp.json",
             Self::Windsurf => ".codeium/windsurf/mcp_config.json",
         }
     }
 
+    /// The member of the file with the servers.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Codex => "mcp_servers",
+            Self::Opencode => "mcp",
+            Self::Vscode => "servers",
+            _ => "mcpServers",
+        }
+    }
+
+    /// A server that the client starts with a command.
+    fn server(self, command: &[String]) -> Value {
+        let (program, args) = command.split_at(1.min(command.len()));
+        match self {
+            Self::Opencode => json!({ "type": "local", "command": command, "enabled": true }),
+            Self::Vscode => json!({ "type": "stdio", "command": program.concat(), "args": args }),
+            _ => json!({ "command": program.concat(), "args": args }),
+        }
+    }
+
     /// Whether that is the folder of a project, and not the user's.
     fn is_of_project(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Vscode)
+        matches!(self, Self::ClaudeCode | Self::Opencode | Self::Vscode)
     }
 }
 
@@ -109,9 +132,9 @@ impl Install {
                 return Err(anyhow::Error::new(error).context(format!("cannot read {}", file.display())).into());
             }
         };
-        let added = self.command()?;
+        let added = self.client.server(&self.command()?);
         let change = change(self.client, &earlier, &added).map_err(|why| {
-            terminal.note(&format!("{}\n", entry(self.client, &added).1.trim_end()));
+            terminal.note(&format!("{}\n", entry(self.client, &added).trim_end()));
             Report::new(Exit::Refused, format!("cannot change {}: {why}", file.display()))
                 .hint("the file is as it was; add the lines above yourself")
         })?;
@@ -144,7 +167,7 @@ impl Install {
     }
 
     /// The command that the client starts. Its paths are absolute, because clients start it in a folder of their choice.
-    fn command(&self) -> Result<Value, Report> {
+    fn command(&self) -> Result<Vec<String>, Report> {
         let config = Config::read(self.data.config.as_deref())?;
         // The command reads only a file that is named.
         let found = Some(PathBuf::from(toolgate::config::FILE)).filter(|file| file.is_file());
@@ -155,17 +178,13 @@ impl Install {
             text.ok_or_else(|| Report::new(Exit::Usage, format!("{} is not UTF-8", path.display())))
         };
         let program = std::env::current_exe().context("cannot find this program")?;
-        let mut args = vec!["mcp".to_owned()];
+        let mut command = vec![absolute(program)?, "mcp".to_owned()];
         if let Some(file) = file {
-            args.extend(["--config".to_owned(), absolute(file)?]);
+            command.extend(["--config".to_owned(), absolute(file)?]);
         }
-        args.extend(["--data".to_owned(), absolute(self.data.folder.clone().unwrap_or_else(|| config.data_folder()))?]);
+        let data = self.data.folder.clone().unwrap_or_else(|| config.data_folder());
         let plugins = self.plugins.clone().unwrap_or_else(|| config.plugins_folder());
-        args.extend(["--plugins".to_owned(), absolute(plugins)?]);
-        let mut command = json!({ "command": absolute(program)?, "args": args });
-        if self.client == McpClient::Vscode {
-            command["type"] = "stdio".into();
-        }
+        command.extend(["--data".to_owned(), absolute(data)?, "--plugins".to_owned(), absolute(plugins)?]);
         Ok(command)
     }
 }
@@ -194,22 +213,19 @@ fn agrees(terminal: &Terminal) -> Result<bool, Report> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// The member of the file with the servers, and the entry as text.
-fn entry(client: McpClient, command: &Value) -> (&'static str, String) {
-    let list = if client == McpClient::Vscode { "servers" } else { "mcpServers" };
+/// The entry as text, with the member around it.
+fn entry(client: McpClient, server: &Value) -> String {
+    let list = client.list();
     if client == McpClient::Codex {
         // A JSON text is a TOML string, and an array of them an array.
-        return (
-            "mcp_servers",
-            format!("[mcp_servers.{NAME}]\ncommand = {}\nargs = {}\n", command["command"], command["args"]),
-        );
+        return format!("[{list}.{NAME}]\ncommand = {}\nargs = {}\n", server["command"], server["args"]);
     }
-    (list, format!("{:#}", json!({ list: { NAME: command } })))
+    format!("{:#}", json!({ list: { NAME: server } }))
 }
 
 /// The change that adds the server. `None`: the file has it.
-fn change(client: McpClient, earlier: &str, command: &Value) -> Result<Option<Change>, String> {
-    let (list, added) = entry(client, command);
+fn change(client: McpClient, earlier: &str, server: &Value) -> Result<Option<Change>, String> {
+    let (list, added) = (client.list(), entry(client, server));
     if client == McpClient::Codex {
         let file: toml::Table = earlier.parse().map_err(|error| format!("it is not TOML: {error}"))?;
         let found = file.get(list).and_then(|servers| servers.get(NAME));
@@ -230,11 +246,11 @@ fn change(client: McpClient, earlier: &str, command: &Value) -> Result<Option<Ch
         serde_json::from_str(text).map_err(|error| format!("it is not a JSON object without comments: {error}"))?;
     let servers = file.entry(list).or_insert_with(|| json!({}));
     let servers = servers.as_object_mut().ok_or_else(|| format!("its member {list} is not an object"))?;
-    let found = servers.insert(NAME.to_owned(), command.clone());
-    if found.as_ref() == Some(command) {
+    let found = servers.insert(NAME.to_owned(), server.clone());
+    if found.as_ref() == Some(server) {
         return Ok(None);
     }
-    let removed = found.map(|found| entry(client, &found).1);
+    let removed = found.map(|found| entry(client, &found));
     Ok(Some(Change { removed, added, text: format!("{:#}\n", Value::Object(file)) }))
 }
 
@@ -284,18 +300,18 @@ fn keep(file: &Path, earlier: &str) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn command() -> Value {
-        json!({ "command": "/bin/toolgate", "args": ["mcp", "--data", "/d \"x\""] })
+    fn server(client: McpClient) -> Value {
+        client.server(&["/bin/toolgate", "mcp", "--data", "/d \"x\""].map(str::to_owned))
     }
 
     #[test]
     fn other_members_of_a_file_stay_in_their_order() {
         let earlier = r#"{"z":1,"mcpServers":{"other":{"command":"x"}},"a":[2]}"#;
-        let change = change(McpClient::Cursor, earlier, &command()).unwrap().unwrap();
+        let change = change(McpClient::Cursor, earlier, &server(McpClient::Cursor)).unwrap().unwrap();
         let file: Value = serde_json::from_str(&change.text).unwrap();
         assert_eq!(
             file.to_string(),
-            json!({ "z": 1, "mcpServers": { "other": { "command": "x" }, "toolgate": command() }, "a": [2] })
+            json!({ "z": 1, "mcpServers": { "other": { "command": "x" }, "toolgate": server(McpClient::Cursor) }, "a": [2] })
                 .to_string()
         );
         assert_eq!(change.removed, None);
@@ -304,9 +320,9 @@ mod tests {
     #[test]
     fn change_is_made_once_and_a_different_server_is_shown() {
         for client in McpClient::value_variants() {
-            let first = change(*client, "", &command()).unwrap().unwrap();
-            assert_eq!(change(*client, &first.text, &command()), Ok(None), "{client:?}");
-            let other = change(*client, &first.text, &json!({ "command": "/other", "args": [] }));
+            let first = change(*client, "", &server(*client)).unwrap().unwrap();
+            assert_eq!(change(*client, &first.text, &server(*client)), Ok(None), "{client:?}");
+            let other = change(*client, &first.text, &client.server(&["/other".to_owned()]));
             match other {
                 Ok(Some(other)) => assert!(other.removed.unwrap().contains("/bin/toolgate"), "{client:?}"),
                 other => assert_eq!((*client, other.is_err()), (McpClient::Codex, true)),
@@ -317,7 +333,7 @@ mod tests {
     #[test]
     fn comments_of_a_codex_file_stay() {
         let earlier = "# mine\nmodel = \"x\" # also mine";
-        let change = change(McpClient::Codex, earlier, &command()).unwrap().unwrap();
+        let change = change(McpClient::Codex, earlier, &server(McpClient::Codex)).unwrap().unwrap();
         assert!(change.text.starts_with(&format!("{earlier}\n\n[mcp_servers.toolgate]\n")), "{}", change.text);
         let file: toml::Table = change.text.parse().unwrap();
         assert_eq!(file["mcp_servers"]["toolgate"]["args"][2].as_str(), Some("/d \"x\""));
@@ -332,7 +348,7 @@ mod tests {
             (McpClient::Codex, "model = "),
             (McpClient::Codex, "mcp_servers = { x = { command = \"x\" } }\n"),
         ] {
-            assert!(change(client, earlier, &command()).is_err(), "{earlier}");
+            assert!(change(client, earlier, &server(client)).is_err(), "{earlier}");
         }
     }
 
