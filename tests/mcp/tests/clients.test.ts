@@ -37,7 +37,7 @@ const CLIENTS: { title: string; id: string; file: string; program?: string }[] =
 function configurations(title: string): string[] {
   const section = PAGE.split(/^#{2,3} /m).find((part) => part.startsWith(`${title}\n`));
   assert.ok(section !== undefined, `the page has no section ${title}`);
-  return [...section.matchAll(/^```(?:json|text)\n(.*?)^```/gms)].map((found) => found[1] ?? "");
+  return [...section.matchAll(/^```(?:json|ini)\n(.*?)^```/gms)].map((found) => found[1] ?? "");
 }
 
 /** A configuration without the differences of spaces. */
