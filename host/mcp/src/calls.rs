@@ -10,7 +10,7 @@ use rmcp::model::{CallToolResult, ErrorData};
 
 use crate::key::{CallKey, RequestKey, conversation};
 use crate::parts::Shared;
-use crate::results;
+use crate::{card, results};
 
 /// How many calls of the same request may end, one after the other, while this one is submitted.
 const MAX_ATTEMPTS: usize = 64;
@@ -99,6 +99,12 @@ impl Calls {
             self.shared.deliveries.received(&self.by.id, key, self.shared.parts.handle.now());
         }
         results::ended(turn, call, outcome)
+    }
+
+    /// The state of a call, for a card.
+    pub(crate) fn state(&self, turn: &Turn) -> Result<CallToolResult, ErrorData> {
+        let call = turn.calls.first().ok_or_else(|| ErrorData::internal_error("the turn has no call", None))?;
+        Ok(card::state(results::now(turn, call, self.shared.parts.console.as_deref()), call))
     }
 
     fn conversation(&self) -> Result<ConversationId, InvalidId> {

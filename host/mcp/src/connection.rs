@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use domain::CallId;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
-    ErrorData, GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    RequestMetaObject, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
+    ErrorData, GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
+    ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -16,7 +17,7 @@ use crate::frame::Arguments;
 use crate::key::{CallKey, NotMade, RequestKey};
 use crate::lanes::Lane;
 use crate::questions::{CanAsk, Given};
-use crate::{questions, results, tasks, tools, wait};
+use crate::{card, questions, results, tasks, tools, wait};
 
 /// The revisions that are answered, oldest first.
 const REVISIONS: &[ProtocolVersion] =
@@ -29,8 +30,17 @@ const CALL_ID: &str = "dev.toolgate/callId";
 const LIST_TTL: u64 = 10_000;
 
 /// The methods with params that this host reads. If rmcp does not recognise such a request, its params are invalid.
-const METHODS: [&str; 7] =
-    ["initialize", "server/discover", "tasks/cancel", "tasks/get", "tasks/update", "tools/call", "tools/list"];
+const METHODS: [&str; 9] = [
+    "initialize",
+    "resources/list",
+    "resources/read",
+    "server/discover",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
+    "tools/call",
+    "tools/list",
+];
 
 const INSTRUCTIONS: &str = "The tools run in a sandbox. Some calls wait until a person approves them or answers a question. If a \
     result says that a call waits, the call is still open: do other work, and get its outcome later with the tool toolgate_wait. \
@@ -44,7 +54,7 @@ pub(crate) struct Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build())
             .with_server_info(Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
             // For a client that asks for a revision that is not answered.
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
@@ -61,7 +71,8 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.loaded(context.ct.cancelled()).await;
-        let listed = tools::listed(&self.calls.shared.parts.handle.tools())?;
+        let shows_cards = card::is_shown(context.client_capabilities().as_ref());
+        let listed = tools::listed(&self.calls.shared.parts.handle.tools(), shows_cards)?;
         Ok(ListToolsResult::with_all_items(listed).with_ttl_ms(LIST_TTL).with_cache_scope(CacheScope::Private))
     }
 
@@ -84,8 +95,12 @@ impl ServerHandler for Connection {
         let answered = async {
             let key = RequestKey::new(&tool, &arguments);
             if tool == wait::NAME {
-                let turn = self.calls.made(&wait::call(&arguments)?).await?;
+                let turn = self.calls.made(&wait::call(wait::NAME, &arguments)?).await?;
                 return Lane::Wait.answer(&self.calls, (key, turn), Given::Nothing, cancelled).await;
+            }
+            if tool == card::STATE {
+                let turn = self.calls.made(&wait::call(card::STATE, &arguments)?).await?;
+                return Ok(self.calls.state(&turn)?.into());
             }
             let Some(state) = state else {
                 let turn = self.calls.make(&tool, arguments, chosen).await?;
@@ -100,6 +115,23 @@ impl ServerHandler for Connection {
             Err(NoResult::Fault(error)) => Err(error),
             Ok(response) => Ok(response),
         }
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(card::resources())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = card::read(&request.uri).map(Into::into);
+        read.ok_or_else(|| ErrorData::resource_not_found("there is no such resource", None))
     }
 
     async fn get_task(

@@ -9,6 +9,7 @@
 //! Nothing here approves a call. The user of a client can answer a question of the client's own call.
 
 mod calls;
+mod card;
 mod connection;
 mod deliveries;
 mod endpoint;

@@ -49,7 +49,6 @@ pub(crate) fn ended(turn: &Turn, call: &Call, outcome: &Outcome) -> Result<CallT
 /// The result of a request whose call has not ended. `output_is_checked`: clients check the results of the tool, and this one
 /// has no output, so it must count as an error.
 pub(crate) fn waiting(turn: &Turn, call: &Call, output_is_checked: bool, console: Option<&str>) -> CallToolResult {
-    let open = call.open();
     let state = state(call, console);
     let text = format!(
         "{state} You cannot answer it. To get the outcome, call {} with {{\"call\":\"{}\"}}. Do not make the call in another way.",
@@ -58,8 +57,20 @@ pub(crate) fn waiting(turn: &Turn, call: &Call, output_is_checked: bool, console
     );
     let content = vec![ContentBlock::text(text)];
     let mut result = if output_is_checked { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.meta = Some(now(turn, call, console));
+    result
+}
+
+/// The `_meta` with the state of a call.
+pub(crate) fn now(turn: &Turn, call: &Call, console: Option<&str>) -> MetaObject {
     let mut about = about(turn, call);
-    about.insert("state".to_owned(), if open.is_some() { "waiting" } else { "running" }.into());
+    let open = call.open();
+    if let Some(outcome) = call.outcome() {
+        about.insert("outcome".to_owned(), outcome.as_str().into());
+    } else {
+        about.insert("state".to_owned(), if open.is_some() { "waiting" } else { "running" }.into());
+        about.insert("says".to_owned(), waits_for(call).into());
+    }
     if let Some(open) = open {
         let suspension = json!({
             "id": open.id.to_string(), "kind": open.kind().as_str(), "expiresAt": rfc3339(open.expires_at),
@@ -67,8 +78,7 @@ pub(crate) fn waiting(turn: &Turn, call: &Call, output_is_checked: bool, console
         });
         about.insert("suspension".to_owned(), suspension);
     }
-    result.meta = Some(meta(about));
-    result
+    meta(about)
 }
 
 /// The result of a request that the host did not carry out.

@@ -4,37 +4,46 @@ use std::sync::Arc;
 
 use dispatch::ports::KnownTool;
 use domain::Json;
-use domain::tool::Executor;
+use domain::tool::{Approval, Executor};
 use rmcp::model::{ErrorData, JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::json;
 
 use crate::results::object;
-use crate::wait;
+use crate::{card, wait};
 
 /// The member of a tool's `_meta` about the host.
 const TOOL: &str = "dev.toolgate/tool";
 
-/// The live tools in the order of their names, and `toolgate_wait`. A provider carries out its tools itself, so they are left
-/// out. A tool of a plugin that is named like the one of this host is left out too: calls of that name never reach it.
-pub(crate) fn listed(live: &[Arc<KnownTool>]) -> Result<Vec<Tool>, ErrorData> {
+/// The live tools in the order of their names, `toolgate_wait`, and for clients that show cards `toolgate_state`. A provider carries out its tools itself, so they are left
+/// out. A tool of a plugin that is named like one of this host is left out too: calls of that name never reach it.
+pub(crate) fn listed(live: &[Arc<KnownTool>], shows_cards: bool) -> Result<Vec<Tool>, ErrorData> {
     let offered = live.iter().filter(|live| is_offered(live));
     let mut tools = offered.map(|live| tool(live)).collect::<Result<Vec<_>, _>>()?;
-    tools.push(wait::tool());
+    tools.push(wait());
+    tools.extend(shows_cards.then(card::tool));
     tools.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(tools)
 }
 
 /// The listed tool with this name.
 pub(crate) fn of_name(live: &[Arc<KnownTool>], name: &str) -> Option<Tool> {
-    if name == wait::NAME {
-        return Some(wait::tool());
+    match name {
+        wait::NAME => return Some(wait()),
+        card::STATE => return Some(card::tool()),
+        _ => {}
     }
     let live = live.iter().find(|live| live.tool.name.as_str() == name)?;
     if is_offered(live) { tool(live).ok() } else { None }
 }
 
+fn wait() -> Tool {
+    let mut tool = wait::tool();
+    card::attach(tool.meta.get_or_insert_default());
+    tool
+}
+
 fn is_offered(live: &KnownTool) -> bool {
-    live.tool.executor != Executor::Provider && live.tool.name.as_str() != wait::NAME
+    live.tool.executor != Executor::Provider && ![wait::NAME, card::STATE].contains(&live.tool.name.as_str())
 }
 
 fn tool(live: &KnownTool) -> Result<Tool, ErrorData> {
@@ -53,6 +62,9 @@ fn tool(live: &KnownTool) -> Result<Tool, ErrorData> {
     });
     let mut meta = MetaObject::new();
     meta.0.insert(TOOL.to_owned(), about);
+    if live.pinned.approval == Approval::RequiresApproval || declared.executor != Executor::Server {
+        card::attach(&mut meta);
+    }
     tool.meta = Some(meta);
     Ok(tool)
 }

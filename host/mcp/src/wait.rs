@@ -16,6 +16,11 @@ const DESCRIPTION: &str = "Waits for a call that an earlier result named as stil
 
 /// Its declaration.
 pub(crate) fn tool() -> Tool {
+    of_one_call(NAME, TITLE, DESCRIPTION)
+}
+
+/// The declaration of a tool of the host that reads one call.
+pub(crate) fn of_one_call(name: &'static str, title: &'static str, description: &'static str) -> Tool {
     let id = json!({ "type": "string", "description": "The id of the call, from the result that says that it waits." });
     let mut properties = JsonObject::new();
     properties.insert("call".to_owned(), id);
@@ -25,14 +30,14 @@ pub(crate) fn tool() -> Tool {
     schema.insert("required".to_owned(), json!(["call"]));
     schema.insert("additionalProperties".to_owned(), false.into());
     let annotations =
-        ToolAnnotations::from_raw(Some(TITLE.to_owned()), Some(true), Some(false), Some(true), Some(false));
-    Tool::new(NAME, DESCRIPTION, Arc::new(schema)).with_title(TITLE).with_annotations(annotations)
+        ToolAnnotations::from_raw(Some(title.to_owned()), Some(true), Some(false), Some(true), Some(false));
+    Tool::new(name, description, Arc::new(schema)).with_title(title).with_annotations(annotations)
 }
 
-/// The call that its arguments name.
-pub(crate) fn call(arguments: &Json) -> Result<CallId, ErrorData> {
+/// The call that the arguments of such a tool name.
+pub(crate) fn call(tool: &str, arguments: &Json) -> Result<CallId, ErrorData> {
     let wrong =
-        |why: &str| ErrorData::invalid_params(format!("the arguments of {NAME} are {{\"call\":\"…\"}}: {why}"), None);
+        |why: &str| ErrorData::invalid_params(format!("the arguments of {tool} are {{\"call\":\"…\"}}: {why}"), None);
     let value = arguments.value().map_err(|malformed| wrong(&malformed.to_string()))?;
     let id = value.pointer("/call").and_then(Value::as_text).ok_or_else(|| wrong("the id of the call is missing"))?;
     CallId::new(id).map_err(|error| wrong(&error.to_string()))

@@ -1,4 +1,4 @@
-// Another site: the demo of sdk/web, built as a user would build it, on its own origin and with a strict policy.
+// Other sites, on their own origins and with strict policies: the demo of sdk/web, built as a user would build it, and an MCP client.
 import { createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,16 +18,26 @@ const KINDS: Record<string, string> = {
   ".css": "text/css",
 };
 
+/** What MCP Apps prescribes for pages that name no other site. The frame of a page inherits it. */
+const POLICY_OF_CARDS =
+  "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
 export interface Site {
   origin: string;
   close: () => Promise<void>;
 }
 
-/** Builds the demo and serves it. */
-export async function demo(): Promise<Site> {
+/** The demo of sdk/web. */
+export const demo = () => serve("sdk/web/demo", POLICY);
+
+/** A client that shows the card of a call. */
+export const client = () => serve("tests/browser/client", POLICY_OF_CARDS);
+
+/** Builds a site and serves it. */
+async function serve(root: string, policy: string): Promise<Site> {
   const folder = mkdtempSync(join(tmpdir(), "toolgate-demo-"));
   await build({
-    root: join(ROOT, "sdk/web/demo"),
+    root: join(ROOT, root),
     logLevel: "error",
     build: { outDir: folder, emptyOutDir: true, modulePreload: { polyfill: false } },
   });
@@ -38,7 +48,7 @@ export async function demo(): Promise<Site> {
     stream.on("open", () => {
       response.writeHead(200, {
         "content-type": KINDS[extname(file)] ?? "application/octet-stream",
-        "content-security-policy": POLICY,
+        "content-security-policy": policy,
       });
       stream.pipe(response);
     });

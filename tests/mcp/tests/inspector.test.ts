@@ -33,7 +33,7 @@ describe("the inspector", () => {
   });
   after(() => host.dispose());
 
-  async function call(tool: string, args: object): Promise<Printed["result"]> {
+  async function run(...more: string[]): Promise<string> {
     const words = [
       "--cli",
       `${host.url}/mcp`,
@@ -43,13 +43,22 @@ describe("the inspector", () => {
       "json",
       "--stored-auth-only",
     ];
-    words.push("--header", `Authorization: Bearer ${token}`, "--method", "tools/call");
-    words.push("--tool-name", tool, "--tool-args-json", JSON.stringify(args));
+    words.push("--header", `Authorization: Bearer ${token}`, "--method", "tools/call", ...more);
     // Its settings stay in the folder of the test.
     const env = { ...process.env, HOME: host.folder, MCP_CATALOG_PATH: join(host.folder, "catalog.json") };
-    const { stdout } = await promisify(execFile)(process.execPath, [INSPECTOR, ...words], { env });
+    return (await promisify(execFile)(process.execPath, [INSPECTOR, ...words], { env })).stdout;
+  }
+
+  async function call(tool: string, args: object): Promise<Printed["result"]> {
+    const stdout = await run("--tool-name", tool, "--tool-args-json", JSON.stringify(args));
     return (JSON.parse(stdout) as Printed).result;
   }
+
+  it("a gated tool has a card, and an ungated one has none", async () => {
+    const card = await run("--tool-name", "gated_greet", "--app-info", "--advertise-apps");
+    assert.match(card, /ui:\/\/toolgate\/call\.html/);
+    await assert.rejects(run("--tool-name", "greet", "--app-info", "--advertise-apps"), { code: 2 });
+  });
 
   it("a gated call waits, is approved, and its outcome is fetched", async () => {
     const waiting = await call("gated_greet", { name: "Ann" });

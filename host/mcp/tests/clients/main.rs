@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod calls;
+mod cards;
 mod http;
 mod joins;
 mod messages;

@@ -32,7 +32,7 @@ async fn list_has_annotations_digests_and_a_private_scope() {
     }
     let wait = find("toolgate_wait");
     assert_eq!(wait["annotations"]["readOnlyHint"], true);
-    assert_eq!(wait["_meta"], Value::Null, "it is the host's own and not the plugin's");
+    assert_eq!(wait["_meta"]["dev.toolgate/tool"], Value::Null, "it is the host's own and not the plugin's");
 }
 
 /// The client of the official SDK, with this lifecycle.
