@@ -11,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
+use serde_json::json;
 
 use crate::calls::{Calls, NoResult};
 use crate::frame::Arguments;
@@ -131,7 +132,9 @@ impl ServerHandler for Connection {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = card::read(&request.uri).map(Into::into);
-        read.ok_or_else(|| ErrorData::resource_not_found("there is no such resource", None))
+        read.ok_or_else(|| {
+            ErrorData::resource_not_found("there is no such resource", Some(json!({ "uri": request.uri })))
+        })
     }
 
     async fn get_task(
