@@ -1,5 +1,8 @@
 //! Clients that know tasks get one for a call that does not end soon.
 
+use std::collections::BTreeSet;
+
+use dispatch::Quota;
 use domain::suspension::Decision;
 use serde_json::{Value, json};
 use toolgate_tests::world::settle;
@@ -111,4 +114,91 @@ async fn tasks_are_for_their_caller_and_clients_that_know_them() {
     let update = alice.ask("tasks/update", knowing(json!({ "taskId": id, "inputResponses": { "x": {} } }))).await;
     assert_eq!(update["result"], json!({ "resultType": "complete" }));
     assert_eq!(host.open().await.len(), 1, "it answers nothing");
+}
+
+#[tokio::test]
+async fn ten_thousand_tasks_use_up_the_quota_of_one_caller_only() {
+    const AT_ONCE: u64 = 250;
+    let host = TestHost::new();
+    let quota = Quota::default().open_turns as u64;
+    let mut client = host.client("mallory");
+    let call = |number: u64| knowing(json!({ "name": "pay", "arguments": { "number": number } }));
+    let mut ids = BTreeSet::new();
+    for batch in 0..quota / AT_ONCE {
+        for number in 0..AT_ONCE {
+            client.send("tools/call", call(batch * AT_ONCE + number)).await;
+        }
+        settle().await;
+        host.advance(2);
+        for _ in 0..AT_ONCE {
+            let task = client.result().await;
+            ids.insert(task["taskId"].as_str().unwrap_or_else(|| panic!("no task: {task}")).to_owned());
+        }
+    }
+    assert_eq!(ids.len() as u64, quota, "each is a call of its own");
+    let refused = client.ask("tools/call", call(quota)).await["result"].take();
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(text(&refused).contains("open_turns"), "{refused}");
+    for id in [ids.first(), ids.last()] {
+        assert_eq!(get(&mut client, &json!(id)).await["status"], "working");
+    }
+    task(&host, &mut host.client("alice"), "pay").await;
+    ask(&mut client, "tasks/cancel", &json!(ids.first())).await;
+    settle().await;
+    client.send("tools/call", call(quota)).await;
+    settle().await;
+    host.advance(2);
+    assert_eq!(client.result().await["resultType"], "task", "there is room again");
+}
+
+/// The steps of a task after which the host is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The call is on disk, and the client has not got the task.
+    Recorded,
+    Created,
+    /// The answer is on disk, and the tool has not run.
+    Approved,
+    Ended,
+    Read,
+}
+
+#[tokio::test]
+async fn killed_at_any_step_a_task_has_the_same_id_and_outcome() {
+    for killed in [Step::Recorded, Step::Created, Step::Approved, Step::Ended, Step::Read] {
+        let mut host = TestHost::new();
+        let mut client = host.client("alice");
+        let call = knowing(json!({ "name": "pay", "arguments": {} }));
+        client.send("tools/call", call.clone()).await;
+        settle().await;
+        let recorded = host.open_turn().await;
+        let mut id = Value::Null;
+        for step in [Step::Recorded, Step::Created, Step::Approved, Step::Ended, Step::Read] {
+            match step {
+                Step::Recorded => {}
+                Step::Created => {
+                    if killed == Step::Recorded {
+                        client.send("tools/call", call.clone()).await;
+                        settle().await;
+                    }
+                    host.advance(2);
+                    id = client.result().await["taskId"].take();
+                    assert_eq!(id, json!(recorded.to_string()), "{killed:?}");
+                }
+                Step::Approved => host.decide(Decision::Approve).await,
+                Step::Ended => settle().await,
+                Step::Read => {
+                    let done = get(&mut client, &id).await;
+                    assert_eq!((&done["taskId"], &done["status"]), (&id, &json!("completed")), "{killed:?}");
+                    assert_eq!(about(&done["result"])["outcome"], "ok", "{killed:?}");
+                }
+            }
+            if step == killed {
+                host = host.restart();
+                client = host.client("alice");
+            }
+        }
+        settle().await;
+        assert_eq!(about(&get(&mut client, &id).await["result"])["outcome"], "ok", "{killed:?}");
+    }
 }

@@ -9,7 +9,7 @@ use domain::call::Pinned;
 use domain::suspension::Decision;
 use domain::tool::{Hints, ToolOptions};
 use domain::{
-    Digest, Json, Outcome, PluginName, Principal, PrincipalId, Span, SuspensionId, Timestamp, Tool, ToolName,
+    Digest, Json, Outcome, PluginName, Principal, PrincipalId, Span, SuspensionId, Timestamp, Tool, ToolName, TurnId,
     Violation, principal::Role,
 };
 use serde_json::{Value, json};
@@ -166,6 +166,14 @@ impl TestHost {
         let filter = Filter { open: Some(true), ..Filter::default() };
         let page = self.host.handle().suspensions(&bob(), filter, None, 100).await.unwrap();
         page.items.iter().map(|item| item.suspension.id).collect()
+    }
+
+    /// The turn of the only open suspension.
+    pub(crate) async fn open_turn(&self) -> TurnId {
+        let filter = Filter { open: Some(true), ..Filter::default() };
+        let page = self.host.handle().suspensions(&bob(), filter, None, 2).await.unwrap();
+        let [item] = &page.items[..] else { panic!("{} are open", page.items.len()) };
+        item.turn
     }
 
     /// Decides about the only open suspension.
