@@ -140,3 +140,17 @@ fn call_of_an_mcp_client_survives_its_host() {
     assert!(!value(&client.result()).is_null());
     client.end();
 }
+
+#[test]
+fn resource_of_the_newest_revision_is_read_through_a_joined_host() {
+    let host = Setup::with(&["lab"]).start();
+    let mut client = McpClient::start(&host);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+    });
+    let read = client.ask("resources/read", json!({ "uri": "ui://toolgate/call.html", "_meta": meta }));
+    assert_eq!(read["contents"][0]["mimeType"], "text/html;profile=mcp-app", "{read}");
+    client.end();
+}

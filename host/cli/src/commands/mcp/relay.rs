@@ -57,6 +57,8 @@ struct Params {
     #[serde(default)]
     task_id: Option<String>,
     #[serde(default)]
+    uri: Option<String>,
+    #[serde(default)]
     request_id: Option<Value>,
     #[serde(default, rename = "_meta")]
     meta: serde_json::Map<String, Value>,
@@ -161,8 +163,9 @@ impl Relay {
         headers.extend(version.as_deref().map(|version| ("mcp-protocol-version", version)));
         if version.as_deref().is_some_and(|version| version >= WITH_HEADERS) {
             headers.extend(message.method.as_deref().map(|method| ("mcp-method", method)));
-            let name = message.params.name.as_deref().or(message.params.task_id.as_deref());
-            headers.extend(name.map(|name| ("mcp-name", name)));
+            let params = &message.params;
+            let name = [&params.name, &params.task_id, &params.uri].into_iter().flatten().next();
+            headers.extend(name.map(|name| ("mcp-name", &**name)));
         }
         let mut answers = self.send(&headers, text)?;
         if message.method.as_deref() == Some("tools/call") && is_mismatch(&answers) {
