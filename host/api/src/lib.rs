@@ -73,6 +73,6 @@ pub use verbatim::Verbatim;
 use verbatim::present;
 pub use words::{
     Action, Approval, Decision, DeliveryEvent, DeliveryState, Ended, Executor, FailureCode, Kind, Level, LoadRule,
-    NotOpen, Outcome, PromptBy, Rejection, Resource, Risk, Role, Rule, StaleState, StandingState, Status,
+    NotOpen, Outcome, PromptBy, Rejection, Resource, Risk, Role, Rule, StaleState, StandingState, Status, StepKind,
     SuspensionEnd, SuspensionState, TurnState, Via,
 };

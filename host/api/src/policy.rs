@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Approval, Risk, Rule, Verbatim, Via};
+use crate::{Approval, Risk, Rule, StepKind, Verbatim, Via};
 
 /// A call to explain.
 #[serde_with::skip_serializing_none]
@@ -20,6 +20,8 @@ pub struct Explain {
     pub conversation: Option<String>,
     /// The context that the caller would submit with the turn: an object.
     pub context: Option<Verbatim>,
+    /// The kind of a step of the call. The call as a whole, if absent.
+    pub step: Option<StepKind>,
 }
 
 /// The decision about a call, and the reasons.
@@ -38,7 +40,7 @@ pub struct Explanation {
     pub needs: Vec<RequiredApproval>,
     /// The tool's own declaration.
     pub declared: Approval,
-    /// The effect on the call.
+    /// The effect on the call, or on the step.
     pub effective: Effect,
     /// Each rule, then each dynamic policy.
     pub steps: Vec<ExplainedStep>,
@@ -47,7 +49,7 @@ pub struct Explanation {
     pub invalid: Vec<String>,
 }
 
-/// The effect on a call.
+/// The effect on a call or a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -55,7 +57,7 @@ pub enum Effect {
     Run,
     /// A person is asked: for an approval, or for the answer itself.
     Ask,
-    /// It ends denied.
+    /// It is denied.
     Deny,
 }
 

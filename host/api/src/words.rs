@@ -241,6 +241,11 @@ enum_copy! {
 }
 
 enum_by_name! {
+    /// A kind of step of a durable call.
+    StepKind is domain::step::StepKind
+}
+
+enum_by_name! {
     /// A role of a principal.
     Role is domain::principal::Role
 }

@@ -11,6 +11,7 @@ use api::formats::{Chosen, Part};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, ValueEnum};
 use domain::json::Malformed;
+use domain::step::StepKind;
 use domain::{ConversationId, Json, ToolName, ids::InvalidId};
 use toolgate::config::{Config, ConfigError};
 
@@ -139,6 +140,11 @@ pub(crate) fn conversation(text: &str) -> Result<ConversationId, InvalidId> {
 /// Parses a tool's name.
 pub(crate) fn tool(text: &str) -> Result<ToolName, InvalidId> {
     ToolName::new(text)
+}
+
+/// Parses a kind of step.
+pub(crate) fn step(text: &str) -> Result<StepKind, String> {
+    StepKind::named(text).ok_or_else(|| format!("expected {}", StepKind::NAMES.join(", ")))
 }
 
 /// Whether the words of a command line that clap refuses ask for JSON.

@@ -8,6 +8,7 @@ use dispatch::ports::{Policy, Question};
 use domain::{
     Tool,
     gate::{Rule, Verdict},
+    step::StepKind,
     tool::{Approval, Executor},
 };
 use futures::future::join_all;
@@ -63,9 +64,17 @@ domain::names! {
 }
 
 impl CallEffect {
-    /// The effect of a verdict on a call of this tool.
+    /// The effect of a verdict on a call of this tool, or on a step of it.
     #[must_use]
-    pub fn of(verdict: &Verdict, tool: &Tool) -> Self {
+    pub fn of(verdict: &Verdict, tool: &Tool, step: Option<StepKind>) -> Self {
+        if let Some(step) = step {
+            // A rule neither makes a person part of a step nor takes one away.
+            return match (verdict.rule, step) {
+                (Rule::Deny, _) => Self::Deny,
+                (_, StepKind::Ask | StepKind::Approve) => Self::Ask,
+                (_, StepKind::AwaitExternal) => Self::Run,
+            };
+        }
         let declared = tool.approval == Approval::RequiresApproval && !verdict.ungated;
         match verdict.rule {
             Rule::Deny => Self::Deny,
@@ -80,11 +89,11 @@ impl Explanation {
     /// The effect of rules alone on a call of a tool.
     #[must_use]
     pub fn of_rules(rules: &OperatorRules, subject: &Subject<'_>, tool: &Tool) -> Self {
-        Self::new(rules.verdict(subject), tool, rules.explain(subject))
+        Self::new(rules.verdict(subject), tool, subject.step(), rules.explain(subject))
     }
 
-    fn new(verdict: Verdict, tool: &Tool, steps: Vec<Step>) -> Self {
-        let effect = CallEffect::of(&verdict, tool);
+    fn new(verdict: Verdict, tool: &Tool, step: Option<StepKind>, steps: Vec<Step>) -> Self {
+        let effect = CallEffect::of(&verdict, tool, step);
         Self { verdict, declared: tool.approval, effect, steps }
     }
 }
@@ -103,7 +112,7 @@ impl Combined {
         for (policy, answer) in self.dynamic.iter().zip(answers) {
             steps.push(step(policy.as_ref(), answer));
         }
-        Explanation::new(verdict, &question.known.tool, steps)
+        Explanation::new(verdict, &question.known.tool, question.step, steps)
     }
 
     /// The combined verdict, and the verdict of each dynamic policy. `None` for a policy that was not asked.

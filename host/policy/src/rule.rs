@@ -85,6 +85,14 @@ pub enum Moment {
 }
 
 impl<'a> Subject<'a> {
+    /// The step that it is about.
+    pub(crate) const fn step(&self) -> Option<StepKind> {
+        match self.moment {
+            Some(Moment::Step(step)) => Some(step),
+            Some(Moment::Call) | None => None,
+        }
+    }
+
     /// The call of a question.
     #[must_use]
     pub fn of(question: &'a Question) -> Self {

@@ -90,7 +90,7 @@ fn verdict_on(words: &str, rules: &str, policies: &'static [&'static str]) -> (S
     let explained = combined.explain(&question).now_or_never().unwrap();
     assert_eq!(explained.verdict, verdict, "the explanation shows the real verdict");
     assert_eq!(explained.steps.len(), rules.split_whitespace().count() + policies.len());
-    let mut said = CallEffect::of(&verdict, &question.known.tool).as_str().to_owned();
+    let mut said = CallEffect::of(&verdict, &question.known.tool, None).as_str().to_owned();
     said.extend(verdict.by.map(|by| format!(" by {by}")));
     said.extend(verdict.reason.map(|reason| format!(" because {reason}")));
     said.extend(verdict.risk.map(|risk| format!(" at {}", risk.as_str())));

@@ -47,6 +47,8 @@ fn invalid_rules_are_refused() {
         "rule = 'ask', step = 'approve'",
         "rule = 'allow', step = 'ask', needs = [{ quorum = 2 }]",
         "rule = 'allow', step = 'approve', ungate = true, tools = 'pay', plugin = 'bank'",
+        "rule = 'deny', step = 'ask', match = [{ tool = 'pay' }, { tool = 'pay', step = 'approve' }]",
+        "rule = 'deny', step = 'ask', not_match = [{ tool = 'pay', step = 'approve' }, { tool = 'pay', step = 'ask' }]",
     ];
     let mut said = String::new();
     for row in rows {
@@ -171,6 +173,12 @@ fn invalid_rules_are_refused() {
         rule = 'allow', step = 'approve', ungate = true, tools = 'pay', plugin = 'bank'
           t:2:37: a step has no approval of its own that a rule can remove
           remove `ungate`
+        rule = 'deny', step = 'ask', match = [{ tool = 'pay' }, { tool = 'pay', step = 'approve' }]
+          t:2:59: the rule policy[0] does not match this call and should: it is only about steps of the kind `ask`
+          correct the rule or the example; `toolgate policy explain` explains the rules for a call
+        rule = 'deny', step = 'ask', not_match = [{ tool = 'pay', step = 'approve' }, { tool = 'pay', step = 'ask' }]
+          t:2:81: the rule policy[0] matches this call and should not: the tool is `*`; the step is `ask`
+          correct the rule or the example; `toolgate policy explain` explains the rules for a call
     "#]].assert_eq(&said);
     let missing = Config::parse("[policies]\nfiles = ['a.toml', 'no/such.toml']", Path::new("t"));
     expect_test::expect!["t:2:10: cannot read the rules in a.toml: No such file or directory (os error 2)"]

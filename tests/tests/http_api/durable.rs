@@ -285,6 +285,30 @@ fn rule_denies_a_step_and_the_audit_names_it() {
 }
 
 #[test]
+fn explanation_of_a_step_differs_from_that_of_its_call() {
+    let host = ruled("rule = \"deny\"\nreason = \"not in December\"");
+    let explain = |step: &[&str]| {
+        let words = [&["policy", "explain", "roll_out", "{}", "--config", "toolgate.toml"], step].concat();
+        let explained = host.cli(None, &words);
+        explained.out.lines().last().unwrap_or_else(|| panic!("{explained:?}")).to_owned()
+    };
+    assert_eq!(explain(&[]), "roll_out by agent: it goes on without a person: no rule decides; the tool declares auto");
+    assert_eq!(
+        explain(&["--step", "approve"]),
+        "the step approve of roll_out by agent: it is denied: freeze decides, because not in December"
+    );
+    let no_rule = "no rule decides; the tool declares auto";
+    assert_eq!(explain(&["--step", "ask"]), format!("the step ask of roll_out by agent: it asks a person: {no_rule}"));
+    for (step, effective) in [("approve", "deny"), ("ask", "ask"), ("await-external", "run")] {
+        let call = json!({"tool": "roll_out", "arguments": {}, "step": step});
+        let explained = host.admin.post("/v1/policy/explain", &call).ok(200);
+        assert_eq!(explained["effective"], effective, "{explained:#}");
+    }
+    let unknown = json!({"tool": "roll_out", "arguments": {}, "step": "sleep"});
+    host.admin.post("/v1/policy/explain", &unknown).problem(422, "invalid");
+}
+
+#[test]
 fn rule_says_who_approves_a_step() {
     let host = ruled("rule = \"allow\"\nneeds = [{ who = [\"principal:bob\"] }]");
     let bob = host.token("bob", &["approver"], None);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use domain::step::StepKind;
 use domain::{ConversationId, Json, PrincipalId, Tool, ToolName};
 use policy::{Arguments, Explanation, Moment, Subject};
 use registry::Registry;
@@ -40,6 +41,7 @@ enum Subcommands {
 Examples:
   toolgate policy explain ledger_transfer '{\"amount\":5000}'
   toolgate policy explain ledger_transfer '{\"amount\":5000}' --caller agent-7
+  toolgate policy explain roll_out '{}' --step approve
   toolgate policy explain ledger_transfer '{}' --url http://127.0.0.1:7420 --json")]
 struct Explain {
     /// The tool
@@ -57,6 +59,9 @@ struct Explain {
     /// The context of the turn: a JSON object, or `@FILE`; with --url only
     #[arg(long, value_name = "JSON", requires = "url", value_parser = args::given)]
     context: Option<String>,
+    /// A step of the call, of this kind: ask, approve or await-external [default: the call as a whole]
+    #[arg(long, value_name = "KIND", value_parser = args::step)]
+    step: Option<StepKind>,
     /// The folder of plugins, without --url [default: ./plugins]
     #[arg(long, value_name = "DIR")]
     plugins: Option<PathBuf>,
@@ -120,6 +125,7 @@ fn of_host(args: &Explain, arguments: &Json) -> Result<api::Explanation, Report>
         caller: Some(args.caller.to_string()),
         conversation: args.conversation.as_ref().map(ToString::to_string),
         context: context.as_ref().map(Into::into),
+        step: args.step.as_ref().map(Into::into),
     };
     let body = serde_json::to_vec(&question)?;
     parse(&Client::new(&args.host)?.post("/v1/policy/explain", &[], &body)?)
@@ -136,7 +142,7 @@ fn of_folder(args: &Explain, arguments: Json) -> Result<api::Explanation, Report
         tool: Some(tool.name.as_str()),
         plugin: Some(tool.plugin.as_str()),
         caller: Some(args.caller.as_str()),
-        moment: Some(Moment::Call),
+        moment: Some(args.step.map_or(Moment::Call, Moment::Step)),
         arguments: Arguments::new(arguments),
     };
     Ok(toolgate::http_api::explanation(&Explanation::of_rules(&config.operator_rules(), &subject, &tool)))
@@ -202,7 +208,8 @@ fn as_text(args: &Explain, explained: &api::Explanation, terminal: &Terminal) ->
     };
     let risk = explained.risk.map(|risk| format!(", at risk {risk}")).unwrap_or_default();
     let effect = terminal.style(style, effect);
-    lines.push_str(&format!("{} by {}: it {effect}{risk}: {decided}\n", args.tool, args.caller));
+    let step = args.step.map(|step| format!("the step {} of ", step.as_str())).unwrap_or_default();
+    lines.push_str(&format!("{step}{} by {}: it {effect}{risk}: {decided}\n", args.tool, args.caller));
     for need in &explained.needs {
         let who =
             if need.who.is_empty() { "any principal with the role approver".to_owned() } else { need.who.join(" or ") };

@@ -47,7 +47,7 @@ pub(crate) async fn explain(
         via: None,
         context: asked.context.map(|context| object("/context", context)).transpose()?,
         arguments,
-        step: None,
+        step: asked.step.map(Into::into),
     };
     let explained = app.ports.policy.explain(question).await;
     let invalid = violations.iter().map(ToString::to_string).collect();

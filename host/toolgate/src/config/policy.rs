@@ -104,6 +104,8 @@ pub struct ExampleTable {
     /// The arguments: a table, or JSON text for values that TOML cannot express. Default: `{}`.
     #[schemars(with = "Option<serde_json::Value>")]
     pub arguments: Option<toml::Value>,
+    /// The kind of a step of the call. Default: the call as a whole, and for a rule with `step` a step of that kind.
+    pub step: Option<StepName>,
 }
 
 /// Who must approve.

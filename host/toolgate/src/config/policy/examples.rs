@@ -2,7 +2,7 @@
 
 use domain::Json;
 use domain::json::Value;
-use policy::{Arguments, OperatorRule, Subject};
+use policy::{Arguments, Moment, OperatorRule, Subject};
 
 use super::forms::json;
 use super::reading::Fail;
@@ -22,7 +22,7 @@ pub(super) fn check(rule: &OperatorRule, table: &PolicyTable, fail: &Fail<'_>) -
                 tool: example.tool.as_deref(),
                 plugin: example.plugin.as_deref(),
                 caller: example.caller.as_deref(),
-                moment: None,
+                moment: example.step.map(|step| Moment::Step(step.into())),
                 arguments: Arguments::new(arguments),
             };
             let fit = rule.fit(&subject);
