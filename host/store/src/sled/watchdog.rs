@@ -32,6 +32,8 @@ struct Steps {
     next: u64,
     /// When each step began.
     begun: BTreeMap<u64, Begun>,
+    /// When the last read ended.
+    read_at: u64,
 }
 
 struct Begun {
@@ -45,7 +47,8 @@ struct Begun {
 enum Kind {
     Read,
     /// A read that waits until others have ended. It fails when it has waited for as long as a read may take, so it is
-    /// overdue after half of that time.
+    /// overdue after half of that time, counted from the end of the last read: a long queue that moves is no fault of the
+    /// disk.
     Queued,
     Flush,
 }
@@ -68,7 +71,10 @@ pub(super) struct Step {
 
 impl Drop for Step {
     fn drop(&mut self) {
-        self.watch.steps().begun.remove(&self.number);
+        let mut steps = self.watch.steps();
+        if steps.begun.remove(&self.number).is_some_and(|begun| begun.kind == Kind::Read) {
+            steps.read_at = self.watch.now.load(Ordering::Relaxed);
+        }
     }
 }
 
@@ -116,7 +122,9 @@ impl Watch {
     /// The number of steps for which `holds` is true, given their age in ticks. A tick may have begun just before a step.
     fn count(&self, holds: impl Fn(&Begun, u64) -> bool) -> usize {
         let now = self.now.load(Ordering::Relaxed);
-        self.steps().begun.values().filter(|step| holds(step, now.saturating_sub(step.at))).count()
+        let steps = self.steps();
+        let since = |step: &Begun| if step.kind == Kind::Queued { step.at.max(steps.read_at) } else { step.at };
+        steps.begun.values().filter(|step| holds(step, now.saturating_sub(since(step)))).count()
     }
 
     /// One more tick has passed. Returns whether a flush has waited for a whole one.
@@ -200,6 +208,24 @@ mod tests {
         assert_eq!(watch.overdue(), 1);
         drop(queued);
         assert_eq!(watch.overdue(), 0);
+    }
+
+    #[test]
+    fn queue_that_moves_is_not_overdue() {
+        let watch = Arc::new(Watch::default());
+        let (first, second) = (watch.begin_read(), watch.begin_read());
+        let _queued = watch.begin_queued();
+        for read in [first, second] {
+            for _ in 0..TICKS / 2 {
+                watch.tick();
+            }
+            drop(read);
+            assert_eq!(watch.overdue(), 0);
+        }
+        for _ in 0..=TICKS / 2 {
+            watch.tick();
+        }
+        assert_eq!(watch.overdue(), 1, "nothing has ended since");
     }
 
     #[test]
