@@ -16,6 +16,7 @@ use crate::frame::Arguments;
 use crate::key::{CallKey, NotMade, RequestKey};
 use crate::lanes::Lane;
 use crate::questions::{CanAsk, Given};
+use crate::waiter::{Reports, Waiter};
 use crate::{questions, results, tasks, tools, wait};
 
 /// The revisions that are answered, oldest first.
@@ -76,28 +77,30 @@ impl ServerHandler for Connection {
         let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref());
         let chosen = chosen(&context.meta)?;
         let (state, responses) = (request.request_state.take(), request.input_responses.take());
-        let leaves = context.ct.clone();
+        let (leaves, token) = (context.ct.clone(), context.meta.get_progress_token());
+        let reports = token.filter(|_| lane.reports()).map(|token| Reports::new(&self.calls, &context.peer, token));
         // The call may wait long, and these have several times the size of the message.
         drop((request, context));
         self.loaded(leaves.cancelled()).await;
-        let cancelled = leaves.cancelled_owned();
+        let mut waiter = Waiter::new(leaves.cancelled_owned(), reports);
         let answered = async {
             let key = RequestKey::new(&tool, &arguments);
             if tool == wait::NAME {
-                let turn = self.calls.made(&wait::call(&arguments)?).await?;
-                return Lane::Wait.answer(&self.calls, (key, turn), Given::Nothing, cancelled).await;
+                let turn = self.calls.made(&wait::call(&arguments)?).await?.id;
+                return Lane::Wait.answer(&self.calls, (key, turn), Given::Nothing, &mut waiter).await;
             }
             let Some(state) = state else {
-                let turn = self.calls.make(&tool, arguments, chosen).await?;
-                return lane.answer(&self.calls, (key, turn), Given::Nothing, cancelled).await;
+                let turn = self.calls.make(&tool, arguments, chosen).await?.id;
+                return lane.answer(&self.calls, (key, turn), Given::Nothing, &mut waiter).await;
             };
             let turn = self.calls.made(&questions::call_of(&self.calls, key, &state)?).await?;
             let given = questions::take(&self.calls, &turn, responses.unwrap_or_default()).await?;
-            lane.answer(&self.calls, (key, turn), given, cancelled).await
+            lane.answer(&self.calls, (key, turn.id), given, &mut waiter).await
         };
         match answered.await {
             Err(NoResult::Refused(error)) => results::refused(&error).map(Into::into),
             Err(NoResult::Fault(error)) => Err(error),
+            Err(NoResult::Unread(why)) => Ok(results::unread(&why).into()),
             Ok(response) => Ok(response),
         }
     }
@@ -109,7 +112,9 @@ impl ServerHandler for Connection {
     ) -> Result<GetTaskResult, ErrorData> {
         let revision = context.protocol_version();
         let can_ask = CanAsk::of(context.client_capabilities().as_ref(), revision.as_ref());
-        tasks::read(&self.calls, &request.task_id, can_ask).await.map(GetTaskResult::new).map_err(fault)
+        let read = tasks::read(&self.calls, &request.task_id, can_ask);
+        let read = Waiter::new(context.ct.cancelled_owned(), None).during(read).await.flatten();
+        read.map(GetTaskResult::new).map_err(fault)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -157,6 +162,7 @@ fn fault(why: NoResult) -> ErrorData {
     match why {
         NoResult::Fault(error) => error,
         NoResult::Refused(error) => results::fault(&error),
+        NoResult::Unread(why) => ErrorData::internal_error(why, None),
     }
 }
 

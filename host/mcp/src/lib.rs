@@ -21,7 +21,10 @@ mod questions;
 mod results;
 mod tasks;
 mod tools;
+mod unread;
 mod wait;
+mod waiter;
 
 pub use endpoint::{Endpoint, ServeError};
 pub use parts::{EndpointBounds, EndpointParts, Ready};
+pub use unread::Unread;

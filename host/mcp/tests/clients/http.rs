@@ -1,9 +1,13 @@
 //! Requests over HTTP.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use domain::suspension::Decision;
 use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
+use toolgate_mcp::Endpoint;
 use toolgate_tests::world::settle;
 
 use crate::world::{TestHost, about, caller, meta};
@@ -26,12 +30,18 @@ fn modern(method: &str, mut params: Value) -> Request<Bytes> {
     request(&headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
 }
 
+/// The whole answer.
+async fn answered(host: &Endpoint, request: Request<Bytes>) -> Response<Bytes> {
+    let (head, body) = host.answer(caller("alice"), request, Arc::new(())).await.into_parts();
+    Response::from_parts(head, body.collect().await.unwrap().to_bytes())
+}
+
 fn json_of(response: &Response<Bytes>) -> Value {
     serde_json::from_slice(response.body()).unwrap_or_else(|_| panic!("{response:?}"))
 }
 
 async fn answer(host: &TestHost, request: Request<Bytes>) -> (StatusCode, Value) {
-    let response = host.endpoint.answer(caller("alice"), request).await;
+    let response = answered(&host.endpoint, request).await;
     (response.status(), json_of(&response))
 }
 
@@ -52,12 +62,12 @@ async fn older_revision_is_answered_without_a_session() {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
     });
     let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    let response = host.endpoint.answer(caller("alice"), request(&[], &begin)).await;
+    let response = answered(&host.endpoint, request(&[], &begin)).await;
     assert_eq!(json_of(&response)["result"]["protocolVersion"], "2025-11-25");
     assert!(!response.headers().contains_key("mcp-session-id"));
     let version = [("mcp-protocol-version", "2025-11-25")];
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let response = host.endpoint.answer(caller("alice"), request(&version, &initialized)).await;
+    let response = answered(&host.endpoint, request(&version, &initialized)).await;
     assert_eq!((response.status(), response.body().len()), (StatusCode::ACCEPTED, 0));
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "echo" } });
     let (status, called) = answer(&host, request(&version, &call)).await;
@@ -92,11 +102,11 @@ async fn client_that_leaves_and_returns_joins_its_call() {
     let host = TestHost::new();
     let pay = || modern("tools/call", json!({ "name": "pay", "arguments": {} }));
     let endpoint = host.endpoint.clone();
-    let left = tokio::spawn(async move { endpoint.answer(caller("alice"), pay()).await });
+    let left = tokio::spawn(async move { answered(&endpoint, pay()).await });
     settle().await;
     left.abort();
     let endpoint = host.endpoint.clone();
-    let returned = tokio::spawn(async move { endpoint.answer(caller("alice"), pay()).await });
+    let returned = tokio::spawn(async move { answered(&endpoint, pay()).await });
     settle().await;
     host.decide(Decision::Approve).await;
     let done = json_of(&returned.await.unwrap());

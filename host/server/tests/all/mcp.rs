@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, Request, Response, StatusCode, header};
 use domain::Principal;
 use serde_json::json;
 use tokio::sync::Semaphore;
-use toolgate_server::{LongRequests, McpClients, ServerSettings};
+use toolgate_server::{LongRequests, McpBody, McpClients, McpUnread, ServerSettings};
 use toolgate_tests::world::settle;
 use tower::ServiceExt as _;
 
@@ -22,10 +22,10 @@ struct Echo(Semaphore);
 
 #[async_trait]
 impl McpClients for Echo {
-    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes> {
+    async fn answer(&self, by: Principal, request: Request<Bytes>, _: McpUnread) -> Response<McpBody> {
         self.0.acquire().await.unwrap().forget();
         let text = String::from_utf8(request.into_body().to_vec()).unwrap();
-        let mut response = Response::new(Bytes::from(json!({ "by": by.id.as_str(), "text": text }).to_string()));
+        let mut response = Response::new(McpBody::new(json!({ "by": by.id.as_str(), "text": text }).to_string()));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     }

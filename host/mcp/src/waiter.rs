@@ -1,0 +1,232 @@
+//! The client of a request, while it waits for the answer. It can leave. If it has sent a progress token, it gets what the call
+//! reports, as notifications before the answer.
+//!
+//! Reports come no faster than the client reads them: a newer one replaces those that were not sent.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use dispatch::{Handle, LatestProgress};
+use domain::{Span, Timestamp, TurnId};
+use rmcp::model::{ErrorData, ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification};
+use rmcp::{Peer, RoleServer};
+use tokio::sync::watch;
+
+use crate::calls::{Calls, NoResult};
+use crate::unread::size;
+
+/// How many notifications a request gets at once, and the time between two after those.
+const AT_ONCE: u64 = 10;
+const GAP: Span = Span::from_millis(100);
+
+/// The maximum size of a message, in characters.
+const MAX_MESSAGE: usize = 200;
+
+/// The value of a call that is complete.
+const TOTAL: f64 = 100.0;
+
+pub(crate) struct Waiter {
+    leaves: Pin<Box<dyn Future<Output = ()> + Send>>,
+    reports: Option<Reports>,
+}
+
+/// The reports of one call to a client.
+pub(crate) struct Reports {
+    calls: Calls,
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+    latest: Option<watch::Receiver<Option<Arc<LatestProgress>>>>,
+    last: Option<Arc<LatestProgress>>,
+    value: Increasing,
+    pace: Pace,
+}
+
+impl Waiter {
+    /// A client that leaves when the future returns.
+    pub(crate) fn new(leaves: impl Future<Output = ()> + Send + 'static, reports: Option<Reports>) -> Self {
+        Self { leaves: Box::pin(leaves), reports }
+    }
+
+    /// Reports the progress of this call from now on.
+    pub(crate) fn follow(&mut self, turn: TurnId) {
+        if let Some(reports) = &mut self.reports {
+            let mut latest = reports.handle().follow_progress(turn);
+            // A request that joins the call gets its last report at once.
+            latest.mark_changed();
+            reports.latest = Some(latest);
+        }
+    }
+
+    /// Does work while the client is there.
+    ///
+    /// # Errors
+    /// If it leaves.
+    pub(crate) async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, NoResult> {
+        let mut work = pin!(work);
+        loop {
+            let reported = tokio::select! {
+                value = &mut work => return Ok(value),
+                () = &mut self.leaves => return Err(left()),
+                reported = Reports::next(self.reports.as_mut()) => reported,
+            };
+            self.send(reported).await?;
+        }
+    }
+
+    /// Reports what was not reported yet. The call may have ended.
+    ///
+    /// # Errors
+    /// If the client leaves.
+    pub(crate) async fn report(&mut self) -> Result<(), NoResult> {
+        let unsent = self.reports.as_mut().and_then(Reports::unsent);
+        match unsent {
+            Some(reported) => self.send(reported).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a report. It is not abandoned for other work: otherwise it could arrive after the answer.
+    async fn send(&mut self, reported: ProgressNotificationParam) -> Result<(), NoResult> {
+        let Some(reports) = &self.reports else { return Ok(()) };
+        // A report is not worth the place of an answer.
+        if reports.calls.unread.charge(size(&reported)).is_err() {
+            return Ok(());
+        }
+        let notification = ServerNotification::ProgressNotification(ProgressNotification::new(reported));
+        tokio::select! {
+            // If it fails, the client leaves.
+            _ = reports.peer.send_notification(notification) => Ok(()),
+            () = &mut self.leaves => Err(left()),
+        }
+    }
+}
+
+impl Reports {
+    pub(crate) fn new(calls: &Calls, peer: &Peer<RoleServer>, token: ProgressToken) -> Self {
+        let (calls, peer) = (calls.clone(), peer.clone());
+        Self { calls, peer, token, latest: None, last: None, value: Increasing::default(), pace: Pace::new() }
+    }
+
+    /// The next report, when it may be sent. The future can be dropped.
+    async fn next(reports: Option<&mut Self>) -> ProgressNotificationParam {
+        let Some(reports) = reports else { return std::future::pending().await };
+        loop {
+            let changed = match &mut reports.latest {
+                Some(latest) => latest.changed().await.is_ok(),
+                None => false,
+            };
+            if !changed {
+                // The call has ended, or there is none yet.
+                return std::future::pending().await;
+            }
+            let handle = reports.handle();
+            handle.sleep(reports.pace.until_next(handle.now())).await;
+            if let Some(report) = reports.unsent() {
+                return report;
+            }
+        }
+    }
+
+    /// The last report, if it was not sent yet.
+    fn unsent(&mut self) -> Option<ProgressNotificationParam> {
+        let latest = self.latest.as_mut()?.borrow_and_update().clone()?;
+        if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &latest)) {
+            return None;
+        }
+        self.last = Some(latest.clone());
+        let (progress, total) = self.value.next(latest.fraction)?;
+        self.pace.sent(self.calls.shared.parts.handle.now());
+        let mut report = ProgressNotificationParam::new(self.token.clone(), progress);
+        report.total = total;
+        let message = (!latest.message.is_empty()).then(|| text(&latest));
+        report.message = message;
+        Some(report)
+    }
+
+    fn handle(&self) -> &Handle {
+        &self.calls.shared.parts.handle
+    }
+}
+
+/// The message of a report for people. It is a text of the plugin, so it is escaped.
+pub(crate) fn text(progress: &LatestProgress) -> String {
+    escape::excerpt(&progress.message, MAX_MESSAGE).into_owned()
+}
+
+fn left() -> NoResult {
+    ErrorData::internal_error("the request was cancelled", None).into()
+}
+
+/// The protocol requires values that increase. A call can report anything.
+#[derive(Default)]
+struct Increasing {
+    last: Option<f64>,
+    has_total: bool,
+}
+
+impl Increasing {
+    /// The value and the total of a report. `None`: there is no larger value.
+    fn next(&mut self, fraction: Option<f64>) -> Option<(f64, Option<f64>)> {
+        let fraction = fraction.filter(|fraction| fraction.is_finite());
+        self.has_total |= fraction.is_some();
+        let (least, total) = match self.last {
+            _ if !self.has_total => (self.last.unwrap_or_default() + 1.0, None),
+            Some(last) => (last + 0.01, Some(TOTAL)),
+            None => (0.0, Some(TOTAL)),
+        };
+        let value = fraction.map_or(least, |fraction| (fraction * TOTAL).max(least));
+        if total.is_some_and(|total| value > total) {
+            return None;
+        }
+        self.last = Some(value);
+        Some((value, total))
+    }
+}
+
+/// Limits the notifications of one request.
+struct Pace {
+    /// The time at which all that were sent would have been sent one by one.
+    due: Timestamp,
+}
+
+impl Pace {
+    const fn new() -> Self {
+        Self { due: Timestamp::from_millis(0) }
+    }
+
+    fn until_next(&self, now: Timestamp) -> Span {
+        self.due - (now + Span::from_millis(GAP.millis() * (AT_ONCE - 1)))
+    }
+
+    fn sent(&mut self, now: Timestamp) {
+        self.due = self.due.max(now) + GAP;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_increase_whatever_a_call_reports() {
+        let mut value = Increasing::default();
+        let mut next = |fraction| value.next(fraction);
+        assert_eq!([next(None), next(None)], [Some((1.0, None)), Some((2.0, None))]);
+        assert_eq!(next(Some(0.5)), Some((50.0, Some(100.0))));
+        assert_eq!(next(Some(0.25)), Some((50.01, Some(100.0))), "it went back");
+        assert_eq!(next(Some(f64::NAN)), Some((50.019_999_999_999_996, Some(100.0))));
+        assert_eq!([next(Some(1.0)), next(Some(1.0)), next(None)], [Some((100.0, Some(100.0))), None, None]);
+        assert_eq!(Increasing::default().next(Some(0.0)), Some((0.0, Some(100.0))));
+    }
+
+    #[test]
+    fn notifications_of_a_request_have_a_pace() {
+        let (mut pace, now) = (Pace::new(), Timestamp::from_millis(1_000_000));
+        for _ in 0..AT_ONCE {
+            assert_eq!(pace.until_next(now), Span::ZERO);
+            pace.sent(now);
+        }
+        assert_eq!(pace.until_next(now), GAP);
+        assert_eq!(pace.until_next(now + GAP), Span::ZERO);
+    }
+}
