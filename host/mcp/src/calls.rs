@@ -110,7 +110,7 @@ impl Calls {
         Ok(result?)
     }
 
-    fn conversation(&self) -> Result<ConversationId, InvalidId> {
+    pub(crate) fn conversation(&self) -> Result<ConversationId, InvalidId> {
         conversation(&self.shared.parts.key, &self.by)
     }
 

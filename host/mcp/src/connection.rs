@@ -4,17 +4,20 @@ use std::borrow::Cow;
 
 use domain::CallId;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
-    ErrorData, GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    RequestMetaObject, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetTaskParams, GetTaskResult, Implementation, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
+    UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
+use serde_json::json;
 
 use crate::calls::{Calls, NoResult};
-use crate::frame::Arguments;
+use crate::frame::{self, Arguments};
 use crate::key::{CallKey, NotMade, RequestKey};
 use crate::lanes::Lane;
+use crate::listen::{Subscription, Wanted};
 use crate::questions::{CanAsk, Given};
 use crate::waiter::{Reports, Waiter};
 use crate::{questions, results, tasks, tools, wait};
@@ -45,11 +48,13 @@ pub(crate) struct Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
-            .with_server_info(Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
-            // For a client that asks for a revision that is not answered.
-            .with_protocol_version(ProtocolVersion::V_2025_11_25)
-            .with_instructions(INSTRUCTIONS)
+        ServerConfig::new(
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks().build(),
+        )
+        .with_server_info(Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
+        // For a client that asks for a revision that is not answered.
+        .with_protocol_version(ProtocolVersion::V_2025_11_25)
+        .with_instructions(INSTRUCTIONS)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -137,6 +142,10 @@ impl ServerHandler for Connection {
     ) -> Result<CustomResult, ErrorData> {
         let is_new = context.protocol_version().is_some_and(|revision| revision >= ProtocolVersion::V_2026_07_28);
         let method = request.method.as_str();
+        if is_new && method == frame::LISTEN {
+            let wanted = Wanted::of(request.params.as_ref().and_then(|params| params.get(frame::RENAMED)))?;
+            return self.listen(wanted, context).await;
+        }
         // This revision has no `initialize`.
         if METHODS.contains(&method) && !(is_new && method == "initialize") {
             return Err(ErrorData::invalid_params(format!("the params of {} are invalid", request.method), None));
@@ -146,6 +155,22 @@ impl ServerHandler for Connection {
 }
 
 impl Connection {
+    /// Sends the changes that the client asks for, until it leaves.
+    async fn listen(&self, wanted: Wanted, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        let (capabilities, revision) = (context.client_capabilities(), context.protocol_version());
+        let subscription = Subscription {
+            calls: self.calls.clone(),
+            peer: context.peer.clone(),
+            id: context.id.clone(),
+            has_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
+            can_ask: CanAsk::of(capabilities.as_ref(), revision.as_ref()),
+        };
+        let mut waiter = Waiter::new(context.ct.clone().cancelled_owned(), None);
+        drop(context);
+        let ended = waiter.during(subscription.serve(wanted)).await.flatten();
+        ended.map(|()| CustomResult::new(json!({ "resultType": "complete" }))).map_err(fault)
+    }
+
     /// Waits until the host knows its tools, for a bounded time. Many clients start the host, ask at once, and never again.
     async fn loaded(&self, cancelled: impl Future<Output = ()> + Send) {
         let parts = &self.calls.shared.parts;

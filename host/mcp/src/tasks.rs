@@ -5,7 +5,7 @@ use dispatch::{Error, LatestProgress};
 use domain::turn::TurnState;
 use domain::{Outcome, Timestamp, Turn, TurnId, rfc3339};
 use rmcp::model::{
-    CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
+    CreateTaskResult, DetailedTask, ErrorCode, ErrorData, InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +23,16 @@ const MAX_MESSAGE: usize = 200;
 /// The task of a call that has not ended.
 pub(crate) fn created(calls: &Calls, turn: &Turn) -> CreateTaskResult {
     CreateTaskResult::new(task(calls, turn))
+}
+
+/// The turn of a task of this principal, if there is such a task.
+pub(crate) async fn exists(calls: &Calls, id: &str) -> Result<Option<TurnId>, NoResult> {
+    let _reserved = calls.unread.reserve().await;
+    match find(calls, id).await {
+        Ok(turn) => Ok(Some(turn.id)),
+        Err(NoResult::Fault(error)) if error.code == ErrorCode::INVALID_PARAMS => Ok(None),
+        Err(why) => Err(why),
+    }
 }
 
 /// The state of a task, with what it asks if the client can ask that.

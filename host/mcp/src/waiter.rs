@@ -7,17 +7,14 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use dispatch::{Handle, LatestProgress};
-use domain::{Span, Timestamp, TurnId};
+use domain::TurnId;
 use rmcp::model::{ErrorData, ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::watch;
 
 use crate::calls::{Calls, NoResult};
+use crate::pace::Pace;
 use crate::unread::size;
-
-/// How many notifications a request gets at once, and the time between two after those.
-const AT_ONCE: u64 = 10;
-const GAP: Span = Span::from_millis(100);
 
 /// The maximum size of a message, in characters.
 const MAX_MESSAGE: usize = 200;
@@ -183,26 +180,6 @@ impl Increasing {
     }
 }
 
-/// Limits the notifications of one request.
-struct Pace {
-    /// The time at which all that were sent would have been sent one by one.
-    due: Timestamp,
-}
-
-impl Pace {
-    const fn new() -> Self {
-        Self { due: Timestamp::from_millis(0) }
-    }
-
-    fn until_next(&self, now: Timestamp) -> Span {
-        self.due - (now + Span::from_millis(GAP.millis() * (AT_ONCE - 1)))
-    }
-
-    fn sent(&mut self, now: Timestamp) {
-        self.due = self.due.max(now) + GAP;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,16 +194,5 @@ mod tests {
         assert_eq!(next(Some(f64::NAN)), Some((50.019_999_999_999_996, Some(100.0))));
         assert_eq!([next(Some(1.0)), next(Some(1.0)), next(None)], [Some((100.0, Some(100.0))), None, None]);
         assert_eq!(Increasing::default().next(Some(0.0)), Some((0.0, Some(100.0))));
-    }
-
-    #[test]
-    fn notifications_of_a_request_have_a_pace() {
-        let (mut pace, now) = (Pace::new(), Timestamp::from_millis(1_000_000));
-        for _ in 0..AT_ONCE {
-            assert_eq!(pace.until_next(now), Span::ZERO);
-            pace.sent(now);
-        }
-        assert_eq!(pace.until_next(now), GAP);
-        assert_eq!(pace.until_next(now + GAP), Span::ZERO);
     }
 }

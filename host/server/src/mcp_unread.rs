@@ -55,7 +55,7 @@ impl McpUnread {
     pub fn charge(&self, bytes: usize) -> std::result::Result<(), String> {
         self.changed(|counted| {
             let all = counted.messages.saturating_add(counted.frames).saturating_add(bytes);
-            self.0.app.charge(&mut counted.unread, all).map_err(|error| error.leaving().1)?;
+            self.0.app.charge(&mut counted.unread, all).map_err(|error| error.into_problem().detail)?;
             counted.messages += bytes;
             Ok(())
         })

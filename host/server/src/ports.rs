@@ -11,7 +11,7 @@ use axum::http::{Request, Response};
 use dispatch::ports::{Question, StoreFault};
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
-use http_body_util::combinators::BoxBody;
+use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::mpsc;
 
 pub use crate::mcp_unread::McpUnread;
@@ -107,7 +107,7 @@ pub trait Checkpoints: Send + Sync {
 }
 
 /// The body of an answer to an MCP client.
-pub type McpBody = BoxBody<Bytes, Infallible>;
+pub type McpBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Answers the messages of MCP clients (Streamable HTTP).
 #[async_trait]

@@ -12,7 +12,7 @@ use toolgate_tests::world::settle;
 
 use crate::world::{TestHost, about, caller, meta};
 
-fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> {
+pub(crate) fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> {
     let mut request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
     request = request.header("accept", "application/json, text/event-stream");
     for (name, value) in headers {
@@ -22,7 +22,7 @@ fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> {
 }
 
 /// A request of the newest revision.
-fn modern(method: &str, mut params: Value) -> Request<Bytes> {
+pub(crate) fn modern(method: &str, mut params: Value) -> Request<Bytes> {
     let name = params.get("name").and_then(Value::as_str).map(str::to_owned);
     params["_meta"] = meta();
     let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
@@ -49,7 +49,7 @@ async fn answer(host: &TestHost, request: Request<Bytes>) -> (StatusCode, Value)
 async fn requests_need_no_session() {
     let host = TestHost::new();
     let (status, found) = answer(&host, modern("server/discover", json!({}))).await;
-    assert_eq!((status, &found["result"]["capabilities"]["tools"]), (StatusCode::OK, &json!({})));
+    assert_eq!((status, &found["result"]["capabilities"]["tools"]), (StatusCode::OK, &json!({ "listChanged": true })));
     let (status, called) =
         answer(&host, modern("tools/call", json!({ "name": "echo", "arguments": { "a": 1 } }))).await;
     assert_eq!((status, &called["result"]["structuredContent"]), (StatusCode::OK, &json!({ "a": 1 })));

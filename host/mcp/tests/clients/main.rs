@@ -7,6 +7,7 @@ mod http;
 mod joins;
 mod messages;
 mod questions;
+mod streams;
 mod tasks;
 mod tools;
 mod world;
