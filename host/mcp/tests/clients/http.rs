@@ -24,7 +24,11 @@ pub(crate) fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> 
 /// A request of the newest revision.
 pub(crate) fn modern(method: &str, mut params: Value) -> Request<Bytes> {
     let name = params.get("name").and_then(Value::as_str).map(str::to_owned);
-    params["_meta"] = meta();
+    let mut all = meta();
+    if let Some(own) = params.get("_meta").and_then(Value::as_object) {
+        all.as_object_mut().unwrap().extend(own.clone());
+    }
+    params["_meta"] = all;
     let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
     headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
     request(&headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))

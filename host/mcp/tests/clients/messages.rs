@@ -49,7 +49,10 @@ async fn discovery_names_the_revisions() {
     let host = TestHost::new();
     let found = host.client("alice").ask("server/discover", json!({})).await["result"].take();
     assert_eq!(found["supportedVersions"], json!(["2025-06-18", "2025-11-25", "2026-07-28"]));
-    assert_eq!(found["capabilities"], json!({ "extensions": { "io.modelcontextprotocol/tasks": {} }, "tools": {} }));
+    assert_eq!(
+        found["capabilities"],
+        json!({ "extensions": { "io.modelcontextprotocol/tasks": {} }, "tools": { "listChanged": true } })
+    );
     assert_eq!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "toolgate");
 }
 

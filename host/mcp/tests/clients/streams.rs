@@ -33,7 +33,8 @@ fn listing(tasks: &[&Value]) -> Value {
 async fn messages(response: Response<Body>) -> Vec<Value> {
     let body = response.into_body().collect().await.unwrap().to_bytes();
     let events = str::from_utf8(&body).unwrap().split("\n\n").filter(|event| !event.is_empty());
-    events.map(|event| serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap()).collect()
+    let data = |event: &str| event.strip_prefix("data:").unwrap_or_else(|| panic!("{event:?}")).to_owned();
+    events.map(|event| serde_json::from_str(&data(event)).unwrap()).collect()
 }
 
 fn progress(message: &Value) -> (&Value, &Value, &str) {
@@ -50,7 +51,7 @@ async fn progress_arrives_while_the_call_runs() {
     client.send("tools/call", followed("work")).await;
     settle().await;
     host.report(0.5, "half\nof \u{202e}it").await;
-    assert_eq!(progress(&client.receive().await), (&json!(50.0), &json!(100.0), "half\\u{a}of \\u{202e}it"));
+    assert_eq!(progress(&client.receive().await), (&json!(50.0), &json!(100.0), "half\\nof \\u{202e}it"));
     host.report(0.25, "back").await;
     assert_eq!(progress(&client.receive().await), (&json!(50.01), &json!(100.0), "back"), "values increase");
     host.report(1.0, "done").await;
@@ -97,14 +98,15 @@ async fn client_that_does_not_read_misses_old_progress() {
     settle().await;
     for number in 0..500 {
         host.report(f64::from(number) / 500.0, &number.to_string()).await;
-        host.advance(1);
+        if number % 25 == 0 {
+            host.advance(1);
+        }
     }
     let response = asked.await.unwrap();
     host.end_work();
-    settle().await;
     let found = messages(response).await;
     let reported: Vec<_> = found.iter().map(progress_or_result).collect();
-    assert!(reported.len() < 50, "{reported:?}");
+    assert!(reported.len() <= 20, "{reported:?}");
     assert_eq!(reported[reported.len() - 2..], ["499", "result"]);
 }
 
@@ -195,13 +197,14 @@ async fn older_clients_get_changes_of_tools_without_asking() {
         host.endpoint.answer(caller("alice"), request.body(Bytes::new()).unwrap(), Arc::new(()))
     };
     let mut stream = get("2025-11-25", "text/event-stream").await;
+    let event = tokio::spawn(async move { stream.body_mut().frame().await.unwrap().unwrap().into_data().unwrap() });
+    settle().await;
     for (version, accept) in [("2026-07-28", "text/event-stream"), ("2025-11-25", "text/html")] {
         assert_eq!(get(version, accept).await.status(), StatusCode::METHOD_NOT_ALLOWED);
     }
     host.change_plugin(PluginChange::Unloaded).await;
     assert_eq!(client.receive().await["method"], "notifications/tools/list_changed");
-    let event = stream.body_mut().frame().await.unwrap().unwrap().into_data().unwrap();
-    assert_eq!(event, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
+    assert_eq!(event.await.unwrap(), "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
     let listen = request(
         &[("mcp-protocol-version", "2025-11-25")],
         &json!({
