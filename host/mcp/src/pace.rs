@@ -22,6 +22,11 @@ impl Pace {
         self.due - (now + Span::from_millis(GAP.millis() * (AT_ONCE - 1)))
     }
 
+    /// Whether notifications come faster than the pace.
+    pub(crate) fn is_slow(&self, now: Timestamp) -> bool {
+        self.due > now + Span::from_millis(GAP.millis() * (AT_ONCE - 2))
+    }
+
     pub(crate) fn sent(&mut self, now: Timestamp) {
         self.due = self.due.max(now) + GAP;
     }

@@ -1,16 +1,17 @@
 //! The client of a request, while it waits for the answer. It can leave. If it has sent a progress token, it gets what the call
 //! reports, as notifications before the answer.
 //!
-//! Reports come no faster than the client reads them: a newer one replaces those that were not sent.
+//! Reports come no faster than the client reads them, and at a limited pace: a newer one replaces those that were not sent.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use dispatch::{Handle, LatestProgress};
-use domain::TurnId;
+use domain::{Span, TurnId};
 use rmcp::model::{ErrorData, ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification};
 use rmcp::{Peer, RoleServer};
-use tokio::sync::watch;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::calls::{Calls, NoResult};
 use crate::pace::Pace;
@@ -32,8 +33,9 @@ pub(crate) struct Reports {
     calls: Calls,
     peer: Peer<RoleServer>,
     token: ProgressToken,
-    latest: Option<watch::Receiver<Option<Arc<LatestProgress>>>>,
-    last: Option<Arc<LatestProgress>>,
+    latest: Option<broadcast::Receiver<Arc<LatestProgress>>>,
+    /// Received and not sent yet.
+    unsent: Option<Arc<LatestProgress>>,
     value: Increasing,
     pace: Pace,
 }
@@ -47,10 +49,9 @@ impl Waiter {
     /// Reports the progress of this call from now on.
     pub(crate) fn follow(&mut self, turn: TurnId) {
         if let Some(reports) = &mut self.reports {
-            let mut latest = reports.handle().follow_progress(turn);
-            // A request that joins the call gets its last report at once.
-            latest.mark_changed();
-            reports.latest = Some(latest);
+            reports.latest = Some(reports.handle().follow_progress(turn));
+            // For a request that joins the call.
+            reports.unsent = reports.handle().latest_progress(turn);
         }
     }
 
@@ -75,11 +76,10 @@ impl Waiter {
     /// # Errors
     /// If the client leaves.
     pub(crate) async fn report(&mut self) -> Result<(), NoResult> {
-        let unsent = self.reports.as_mut().and_then(Reports::unsent);
-        match unsent {
-            Some(reported) => self.send(reported).await,
-            None => Ok(()),
+        while let Some(reported) = self.reports.as_mut().and_then(Reports::take) {
+            self.send(reported).await?;
         }
+        Ok(())
     }
 
     /// Sends a report. It is not abandoned for other work: otherwise it could arrive after the answer.
@@ -101,43 +101,75 @@ impl Waiter {
 impl Reports {
     pub(crate) fn new(calls: &Calls, peer: &Peer<RoleServer>, token: ProgressToken) -> Self {
         let (calls, peer) = (calls.clone(), peer.clone());
-        Self { calls, peer, token, latest: None, last: None, value: Increasing::default(), pace: Pace::new() }
+        Self { calls, peer, token, latest: None, unsent: None, value: Increasing::default(), pace: Pace::new() }
     }
 
     /// The next report, when it may be sent. The future can be dropped.
     async fn next(reports: Option<&mut Self>) -> ProgressNotificationParam {
         let Some(reports) = reports else { return std::future::pending().await };
         loop {
-            let changed = match &mut reports.latest {
-                Some(latest) => latest.changed().await.is_ok(),
-                None => false,
-            };
-            if !changed {
-                // The call has ended, or there is none yet.
-                return std::future::pending().await;
-            }
-            let handle = reports.handle();
-            handle.sleep(reports.pace.until_next(handle.now())).await;
-            if let Some(report) = reports.unsent() {
+            if let Some(report) = reports.ready() {
                 return report;
+            }
+            let wait = reports.pace.until_next(reports.handle().now());
+            let Some(latest) = &mut reports.latest else { return std::future::pending().await };
+            if reports.unsent.is_some() {
+                reports.calls.shared.parts.handle.sleep(wait).await;
+                reports.skip();
+                continue;
+            }
+            match latest.recv().await {
+                Ok(report) => reports.unsent = Some(report),
+                Err(RecvError::Lagged(_)) => {}
+                // The call has ended.
+                Err(RecvError::Closed) => return std::future::pending().await,
             }
         }
     }
 
-    /// The last report, if it was not sent yet.
-    fn unsent(&mut self) -> Option<ProgressNotificationParam> {
-        let latest = self.latest.as_mut()?.borrow_and_update().clone()?;
-        if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &latest)) {
-            return None;
+    /// The next report, if there is one that may be sent now.
+    fn ready(&mut self) -> Option<ProgressNotificationParam> {
+        if self.pace.until_next(self.handle().now()) > Span::ZERO { None } else { self.take() }
+    }
+
+    /// The next report, if there is one: the oldest while the pace allows all, otherwise the newest.
+    fn take(&mut self) -> Option<ProgressNotificationParam> {
+        let now = self.calls.shared.parts.handle.now();
+        loop {
+            if self.pace.is_slow(now) {
+                self.skip();
+            } else if self.unsent.is_none() {
+                self.receive();
+            }
+            let latest = self.unsent.take()?;
+            // One without a larger value is left out.
+            let Some((progress, total)) = self.value.next(latest.fraction) else { continue };
+            self.pace.sent(now);
+            let mut report = ProgressNotificationParam::new(self.token.clone(), progress);
+            report.total = total;
+            report.message = (!latest.message.is_empty()).then(|| text(&latest));
+            return Some(report);
         }
-        self.last = Some(latest.clone());
-        let (progress, total) = self.value.next(latest.fraction)?;
-        self.pace.sent(self.calls.shared.parts.handle.now());
-        let mut report = ProgressNotificationParam::new(self.token.clone(), progress);
-        report.total = total;
-        let message = (!latest.message.is_empty()).then(|| text(&latest));
-        report.message = message;
-        Some(report)
+    }
+
+    /// Keeps the newest report only.
+    fn skip(&mut self) {
+        while self.receive() {}
+    }
+
+    /// Takes the next report, if there is one.
+    fn receive(&mut self) -> bool {
+        let Some(latest) = &mut self.latest else { return false };
+        loop {
+            match latest.try_recv() {
+                Ok(report) => {
+                    self.unsent = Some(report);
+                    return true;
+                }
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return false,
+            }
+        }
     }
 
     fn handle(&self) -> &Handle {

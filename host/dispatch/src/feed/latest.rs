@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::TurnId;
-use tokio::sync::watch;
+use tokio::sync::broadcast;
 
 use crate::ports::Progress;
 
@@ -14,6 +14,9 @@ const MAX_TURNS: usize = 4_096;
 
 /// The maximum size of a message that is kept, in bytes.
 const MAX_MESSAGE: usize = 512;
+
+/// How far a follower may fall behind before it loses the oldest.
+const BACKLOG: usize = 16;
 
 /// What a call last reported.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +27,17 @@ pub struct LatestProgress {
     pub fraction: Option<f64>,
 }
 
-type Newest = watch::Sender<Option<Arc<LatestProgress>>>;
+/// The last progress of a turn, and the newest few for those that follow it.
+struct Newest {
+    last: Option<Arc<LatestProgress>>,
+    followers: broadcast::Sender<Arc<LatestProgress>>,
+}
+
+impl Default for Newest {
+    fn default() -> Self {
+        Self { last: None, followers: broadcast::Sender::new(BACKLOG) }
+    }
+}
 
 /// The last progress of each turn.
 #[derive(Default)]
@@ -34,16 +47,20 @@ impl Latest {
     pub(crate) fn report(&self, turn: TurnId, progress: &Progress) {
         let end = progress.message.floor_char_boundary(MAX_MESSAGE);
         let message = progress.message.get(..end).unwrap_or_default().to_owned();
-        let latest = LatestProgress { message, fraction: progress.fraction };
-        self.kept(turn, |newest| newest.send_replace(Some(Arc::new(latest))));
+        let latest = Arc::new(LatestProgress { message, fraction: progress.fraction });
+        self.kept(turn, |newest| {
+            newest.last = Some(latest.clone());
+            // Perhaps nobody follows.
+            let _ = newest.followers.send(latest);
+        });
     }
 
-    pub(crate) fn follow(&self, turn: TurnId) -> watch::Receiver<Option<Arc<LatestProgress>>> {
-        self.kept(turn, |newest| newest.subscribe())
+    pub(crate) fn follow(&self, turn: TurnId) -> broadcast::Receiver<Arc<LatestProgress>> {
+        self.kept(turn, |newest| newest.followers.subscribe())
     }
 
     pub(crate) fn read(&self, turn: TurnId) -> Option<Arc<LatestProgress>> {
-        self.locked().get(&turn)?.borrow().clone()
+        self.locked().get(&turn)?.last.clone()
     }
 
     /// Forgets a turn that has ended.
@@ -51,7 +68,7 @@ impl Latest {
         self.locked().remove(&turn);
     }
 
-    fn kept<T>(&self, turn: TurnId, with: impl FnOnce(&Newest) -> T) -> T {
+    fn kept<T>(&self, turn: TurnId, with: impl FnOnce(&mut Newest) -> T) -> T {
         let mut turns = self.locked();
         let value = with(turns.entry(turn).or_default());
         while turns.len() > MAX_TURNS {
@@ -81,7 +98,8 @@ mod tests {
         report(&latest, 1, "one");
         report(&latest, 1, "two");
         assert_eq!(latest.read(turn).unwrap().message, "two");
-        assert_eq!(follower.borrow_and_update().as_ref().unwrap().message, "two");
+        assert_eq!(follower.try_recv().unwrap().message, "one");
+        assert_eq!(follower.try_recv().unwrap().message, "two");
         latest.ended(turn);
         assert_eq!(latest.read(turn), None);
         assert!(latest.locked().is_empty());
@@ -93,7 +111,7 @@ mod tests {
         (0..5_000).for_each(|turn| report(&latest, turn, &"é".repeat(2_000)));
         let turns = latest.locked();
         assert_eq!((turns.len(), turns.keys().next()), (MAX_TURNS, Some(&TurnId::from_bits(904))));
-        let kept = |newest: &Newest| newest.borrow().as_ref().unwrap().message.len();
+        let kept = |newest: &Newest| newest.last.as_ref().unwrap().message.len();
         assert!(turns.values().all(|newest| kept(newest) == MAX_MESSAGE));
     }
 }

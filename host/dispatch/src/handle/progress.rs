@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use domain::{Json, Principal, Refusal, SuspensionId, TurnId, Violation, suspension::SuspensionKind};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use super::Handle;
 use crate::error::{Error, RequestPart};
@@ -60,9 +60,9 @@ impl Handle {
         self.inner.pipeline.feeds.latest.read(turn)
     }
 
-    /// Follows the last progress of a turn. A slow follower misses what was replaced. Only for those who may read the turn.
+    /// Follows the progress of a turn. A slow follower loses the oldest. Only for those who may read the turn.
     #[must_use]
-    pub fn follow_progress(&self, turn: TurnId) -> watch::Receiver<Option<Arc<LatestProgress>>> {
+    pub fn follow_progress(&self, turn: TurnId) -> broadcast::Receiver<Arc<LatestProgress>> {
         self.inner.pipeline.feeds.latest.follow(turn)
     }
 
