@@ -132,18 +132,18 @@ impl Client {
         parse(&self.post(path, &[], &serde_json::to_vec(value)?)?)
     }
 
-    /// Posts a message of another protocol. The answer may have any status, and must come within the time.
+    /// Posts a message of another protocol. The answer may have any status, and must be complete within the time.
     #[cfg(feature = "mcp")]
     pub(crate) fn send(
         &self,
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-        time: Duration,
+        time: Option<Duration>,
     ) -> Result<Response<Body>, ureq::Error> {
         let request = self.agent.post(format!("{}{path}", self.url));
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let request = request.config().timeout_global(Some(time)).build();
+        let request = request.config().timeout_global(time).build();
         self.signed(request).content_type("application/json").send(body)
     }
 
@@ -190,12 +190,10 @@ impl Client {
         &self,
         path: &str,
         query: Query<'_>,
-        after: Option<&str>,
+        headers: &[(&str, &str)],
     ) -> Result<impl BufRead + use<>, Report> {
-        let mut request = self.agent.get(format!("{}{path}", self.url)).query_pairs(pairs(query));
-        if let Some(after) = after {
-            request = request.header("last-event-id", after);
-        }
+        let request = self.agent.get(format!("{}{path}", self.url)).query_pairs(pairs(query));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let answer = self.answer(self.signed(request).call())?;
         Ok(BufReader::new(answer.into_body().into_with_config().limit(u64::MAX).reader()))
     }

@@ -5,6 +5,7 @@
 //! A follower subscribes first and then reads the store; a commit only wakes it. So it neither misses a commit nor sees
 //! one twice, however slow it is, and no committed event is kept in memory for it.
 
+mod latest;
 mod reports;
 mod ring;
 
@@ -13,8 +14,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::{
     CallId, CallIndex, ConversationId, Event, Json, Outcome, Principal, PrincipalId, Span, Suspension, Turn, TurnId,
-    call::Level, event::CallEvent, principal::Role,
+    call::Level,
+    event::{CallEvent, PluginChange},
+    principal::Role,
 };
+use tokio::sync::watch;
 
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::ports::{
@@ -22,6 +26,8 @@ use crate::ports::{
 };
 use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
+use latest::Latest;
+pub use latest::LatestProgress;
 use reports::ClientReports;
 use ring::{Lagged, Receiver, Ring};
 
@@ -100,6 +106,9 @@ enum Signal {
 pub(crate) struct Feeds {
     followers: RwLock<HashMap<Feed, Arc<Ring<Signal>>>>,
     pub(crate) reports: ClientReports,
+    pub(crate) latest: Latest,
+    /// Notified when the live tools have changed.
+    pub(crate) tools: watch::Sender<()>,
 }
 
 impl Feeds {
@@ -152,6 +161,9 @@ impl Observer for Feeds {
     fn committed(&self, commit: &Commit, change: Option<&TurnChange<'_>>) {
         if let Some(change) = change {
             self.reports.committed(change.after);
+            if change.after.is_ended() {
+                self.latest.ended(change.after.id);
+            }
         }
         match change.map(|change| (change.after, change.storage)) {
             Some((after, Storage::Stored)) => {
@@ -163,10 +175,14 @@ impl Observer for Feeds {
             }
             Some((after, Storage::Ephemeral { is_followed: true, .. })) => self.ephemeral(after, commit.events()),
             Some((_, Storage::Ephemeral { is_followed: false, .. })) => {}
-            None if matches!(commit.facts, Some(NewFacts::Plugin(_))) => {
+            None => {
+                let Some(NewFacts::Plugin(event)) = &commit.facts else { return };
                 self.send(&Feed::Host, 0, || Signal::Committed);
+                match event.change {
+                    PluginChange::Loaded { .. } | PluginChange::Unloaded => drop(self.tools.send_replace(())),
+                    PluginChange::Rejected { .. } => {}
+                }
             }
-            None => {}
         }
     }
 }
@@ -347,7 +363,11 @@ impl RunMonitor for LiveMonitor {
 
     fn progress(&self, progress: Progress) {
         // Only a tool that declares streaming reports progress: clients rely on its declaration.
-        if self.streaming && self.is_seen() {
+        if !self.streaming || self.stop.is_requested() {
+            return;
+        }
+        self.feeds.latest.report(self.turn, &progress);
+        if self.is_seen() {
             let live = Live::Progress { turn: self.turn, call: self.call.clone(), index: self.index, progress };
             self.feeds.live(&self.conversation, &self.caller, live);
         }

@@ -10,6 +10,7 @@ use rmcp::model::{CallToolResult, ErrorData};
 
 use crate::key::{CallKey, RequestKey, conversation};
 use crate::parts::Shared;
+use crate::unread::{Unread, size};
 use crate::{card, results};
 
 /// How many calls of the same request may end, one after the other, while this one is submitted.
@@ -28,6 +29,8 @@ pub(crate) enum NoResult {
     Refused(Error),
     /// It is no request that the host understands, or the host failed.
     Fault(ErrorData),
+    /// The client has too much unread, for this reason. The outcome does not count as received.
+    Unread(String),
 }
 
 impl From<Error> for NoResult {
@@ -55,6 +58,8 @@ impl From<InvalidId> for NoResult {
 pub(crate) struct Calls {
     pub(crate) shared: Arc<Shared>,
     pub(crate) by: Principal,
+    /// What the client has yet to read.
+    pub(crate) unread: Arc<dyn Unread>,
 }
 
 impl Calls {
@@ -91,14 +96,18 @@ impl Calls {
         Principal { channel: Channel::McpForm, ..self.by.clone() }
     }
 
-    /// The result of a call that has ended. Its client has received it then.
-    pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, ErrorData> {
+    /// The result of a call that has ended. It is counted as unread, and then its client has received it.
+    pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, NoResult> {
         let ended = turn.calls.first().and_then(|call| call.outcome().map(|outcome| (call, outcome)));
         let (call, outcome) = ended.ok_or_else(|| ErrorData::internal_error("the call has no outcome", None))?;
+        let result = results::ended(turn, call, outcome);
+        if let Ok(result) = &result {
+            self.unread.charge(size(result)).map_err(NoResult::Unread)?;
+        }
         if let Ok(key) = call.id.as_str().parse() {
             self.shared.deliveries.received(&self.by.id, key, self.shared.parts.handle.now());
         }
-        results::ended(turn, call, outcome)
+        Ok(result?)
     }
 
     /// The state of a call, for a card.
@@ -107,7 +116,7 @@ impl Calls {
         Ok(card::state(results::now(turn, call, self.shared.parts.console.as_deref()), call))
     }
 
-    fn conversation(&self) -> Result<ConversationId, InvalidId> {
+    pub(crate) fn conversation(&self) -> Result<ConversationId, InvalidId> {
         conversation(&self.shared.parts.key, &self.by)
     }
 

@@ -4,20 +4,22 @@ use std::borrow::Cow;
 
 use domain::CallId;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult, ErrorCode,
-    ErrorData, GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
-    ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetTaskParams, GetTaskResult, Implementation, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    RequestMetaObject, ServerCapabilities, ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::json;
 
 use crate::calls::{Calls, NoResult};
-use crate::frame::Arguments;
+use crate::frame::{self, Arguments};
 use crate::key::{CallKey, NotMade, RequestKey};
 use crate::lanes::Lane;
+use crate::listen::{Subscription, Wanted};
 use crate::questions::{CanAsk, Given};
+use crate::waiter::{Reports, Waiter};
 use crate::{card, questions, results, tasks, tools, wait};
 
 /// The revisions that are answered, oldest first.
@@ -55,7 +57,8 @@ pub(crate) struct Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build())
+        let offered = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_resources();
+        ServerConfig::new(offered.enable_tasks().build())
             .with_server_info(Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
             // For a client that asks for a revision that is not answered.
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
@@ -88,32 +91,34 @@ impl ServerHandler for Connection {
         let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref());
         let chosen = chosen(&context.meta)?;
         let (state, responses) = (request.request_state.take(), request.input_responses.take());
-        let leaves = context.ct.clone();
+        let (leaves, token) = (context.ct.clone(), context.meta.get_progress_token());
+        let reports = token.filter(|_| lane.reports()).map(|token| Reports::new(&self.calls, &context.peer, token));
         // The call may wait long, and these have several times the size of the message.
         drop((request, context));
         self.loaded(leaves.cancelled()).await;
-        let cancelled = leaves.cancelled_owned();
+        let mut waiter = Waiter::new(leaves.cancelled_owned(), reports);
         let answered = async {
             let key = RequestKey::new(&tool, &arguments);
             if tool == wait::NAME {
-                let turn = self.calls.made(&wait::call(wait::NAME, &arguments)?).await?;
-                return Lane::Wait.answer(&self.calls, (key, turn), Given::Nothing, cancelled).await;
+                let turn = self.calls.made(&wait::call(wait::NAME, &arguments)?).await?.id;
+                return Lane::Wait.answer(&self.calls, (key, turn), Given::Nothing, &mut waiter).await;
             }
             if tool == card::STATE {
                 let turn = self.calls.made(&wait::call(card::STATE, &arguments)?).await?;
                 return Ok(self.calls.state(&turn)?.into());
             }
             let Some(state) = state else {
-                let turn = self.calls.make(&tool, arguments, chosen).await?;
-                return lane.answer(&self.calls, (key, turn), Given::Nothing, cancelled).await;
+                let turn = self.calls.make(&tool, arguments, chosen).await?.id;
+                return lane.answer(&self.calls, (key, turn), Given::Nothing, &mut waiter).await;
             };
             let turn = self.calls.made(&questions::call_of(&self.calls, key, &state)?).await?;
             let given = questions::take(&self.calls, &turn, responses.unwrap_or_default()).await?;
-            lane.answer(&self.calls, (key, turn), given, cancelled).await
+            lane.answer(&self.calls, (key, turn.id), given, &mut waiter).await
         };
         match answered.await {
             Err(NoResult::Refused(error)) => results::refused(&error).map(Into::into),
             Err(NoResult::Fault(error)) => Err(error),
+            Err(NoResult::Unread(why)) => Ok(results::unread(&why).into()),
             Ok(response) => Ok(response),
         }
     }
@@ -144,7 +149,9 @@ impl ServerHandler for Connection {
     ) -> Result<GetTaskResult, ErrorData> {
         let revision = context.protocol_version();
         let can_ask = CanAsk::of(context.client_capabilities().as_ref(), revision.as_ref());
-        tasks::read(&self.calls, &request.task_id, can_ask).await.map(GetTaskResult::new).map_err(fault)
+        let read = tasks::read(&self.calls, &request.task_id, can_ask);
+        let read = Waiter::new(context.ct.cancelled_owned(), None).during(read).await.flatten();
+        read.map(GetTaskResult::new).map_err(fault)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -167,6 +174,10 @@ impl ServerHandler for Connection {
     ) -> Result<CustomResult, ErrorData> {
         let is_new = context.protocol_version().is_some_and(|revision| revision >= ProtocolVersion::V_2026_07_28);
         let method = request.method.as_str();
+        if is_new && method == frame::LISTEN {
+            let wanted = Wanted::of(request.params.as_ref().and_then(|params| params.get(frame::RENAMED)))?;
+            return self.listen(wanted, context).await;
+        }
         // This revision has no `initialize`.
         if METHODS.contains(&method) && !(is_new && method == "initialize") {
             return Err(ErrorData::invalid_params(format!("the params of {} are invalid", request.method), None));
@@ -176,6 +187,22 @@ impl ServerHandler for Connection {
 }
 
 impl Connection {
+    /// Sends the changes that the client asks for, until it leaves.
+    async fn listen(&self, wanted: Wanted, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        let (capabilities, revision) = (context.client_capabilities(), context.protocol_version());
+        let subscription = Subscription {
+            calls: self.calls.clone(),
+            peer: context.peer.clone(),
+            id: context.id.clone(),
+            has_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
+            can_ask: CanAsk::of(capabilities.as_ref(), revision.as_ref()),
+        };
+        let mut waiter = Waiter::new(context.ct.clone().cancelled_owned(), None);
+        drop(context);
+        let ended = waiter.during(subscription.serve(wanted)).await.flatten();
+        ended.map(|()| CustomResult::new(json!({ "resultType": "complete" }))).map_err(fault)
+    }
+
     /// Waits until the host knows its tools, for a bounded time. Many clients start the host, ask at once, and never again.
     async fn loaded(&self, cancelled: impl Future<Output = ()> + Send) {
         let parts = &self.calls.shared.parts;
@@ -192,6 +219,7 @@ fn fault(why: NoResult) -> ErrorData {
     match why {
         NoResult::Fault(error) => error,
         NoResult::Refused(error) => results::fault(&error),
+        NoResult::Unread(why) => ErrorData::internal_error(why, None),
     }
 }
 

@@ -9,6 +9,7 @@ use rmcp::RoleServer;
 use rmcp::model::{ErrorData, RequestId};
 use rmcp::service::RequestContext;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The arguments of a `tools/call`, as the client wrote them. An extension of the request.
@@ -67,12 +68,28 @@ pub(crate) fn id(message: &[u8]) -> Option<RequestId> {
     serde_json::from_slice::<Message<'_>>(message).ok()?.id
 }
 
-/// Checks a message: one JSON object, without duplicate keys and not nested too deep. Returns the arguments if it is a
-/// `tools/call`.
+/// What the host reads of a message itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    Call(Arguments),
+    /// A `subscriptions/listen`, as rmcp is to read it. rmcp has a type for it, without tasks. So the filter gets a name that this
+    /// type does not have, and rmcp hands on the request as one that it does not know.
+    Listen(Vec<u8>),
+    Other,
+}
+
+/// The method, and the member of its params that says what the client asks for.
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+pub(crate) const FILTER: &str = "notifications";
+
+/// The member in a [`Checked::Listen`].
+pub(crate) const RENAMED: &str = "dev.toolgate/notifications";
+
+/// Checks a message: one JSON object, without duplicate keys and not nested too deep.
 ///
 /// # Errors
 /// [`Invalid`].
-pub(crate) fn check(bytes: &[u8]) -> Result<Option<Arguments>, Invalid> {
+pub(crate) fn check(bytes: &[u8]) -> Result<Checked, Invalid> {
     let text = str::from_utf8(bytes).map_err(|_| Invalid::request("a message is UTF-8"))?;
     let message = serde_json::from_str::<Message<'_>>(text);
     match check_body(text, &[]) {
@@ -86,8 +103,10 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Arguments>, Invalid> {
         }
     }
     let Ok(message) = message else { return Err(Invalid::request("not a message of JSON-RPC 2.0")) };
-    if message.method.as_deref() != Some("tools/call") {
-        return Ok(None);
+    match message.method.as_deref() {
+        Some("tools/call") => {}
+        Some(LISTEN) => return Ok(Checked::Listen(renamed(text)?)),
+        _ => return Ok(Checked::Other),
     }
     let params = message.params.map(RawValue::get).filter(|params| params.starts_with('{'));
     let call = params.map(serde_json::from_str::<Call<'_>>);
@@ -100,19 +119,32 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Arguments>, Invalid> {
         let error = ErrorData::invalid_params("the arguments of a call are an object", None);
         return Err(Invalid::new(message.id, error));
     }
-    Ok(Some(Arguments(Json::unchecked(arguments))))
+    Ok(Checked::Call(Arguments(Json::unchecked(arguments))))
+}
+
+/// The message with the other name for its filter.
+fn renamed(text: &str) -> Result<Vec<u8>, Invalid> {
+    let read = |error: serde_json::Error| Invalid::new(None, ErrorData::parse_error(error.to_string(), None));
+    let mut message: Value = serde_json::from_str(text).map_err(read)?;
+    if let Some(params) = message.get_mut("params").and_then(Value::as_object_mut)
+        && let Some(filter) = params.remove(FILTER)
+    {
+        params.insert(RENAMED.to_owned(), filter);
+    }
+    serde_json::to_vec(&message).map_err(read)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn call(params: &str) -> Result<Option<Arguments>, Invalid> {
+    fn call(params: &str) -> Result<Checked, Invalid> {
         check(format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#).as_bytes())
     }
 
     fn kept(params: &str) -> String {
-        call(params).unwrap().unwrap().0.to_string()
+        let Ok(Checked::Call(Arguments(kept))) = call(params) else { panic!("{params} is no call") };
+        kept.to_string()
     }
 
     #[test]
@@ -121,7 +153,7 @@ mod tests {
         assert_eq!(kept(&format!(r#"{{"name":"t","arguments":{written}}}"#)), written);
         assert_eq!(kept(r#"{"name":"t"}"#), "{}");
         assert_eq!(kept(r#"{"name":"t","arguments":null}"#), "{}");
-        assert_eq!(check(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).unwrap(), None);
+        assert_eq!(check(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).unwrap(), Checked::Other);
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //! declares with each request which it knows.
 
 use dispatch::Until;
-use domain::{Call, Span, Turn};
-use rmcp::model::{CallToolResponse, CallToolResult, ClientCapabilities, ErrorData, InputRequests, ProtocolVersion};
+use domain::{Call, Span, Turn, TurnId};
+use rmcp::model::{CallToolResponse, CallToolResult, ClientCapabilities, InputRequests, ProtocolVersion};
 
 use crate::calls::{Calls, NoResult};
 use crate::key::RequestKey;
 use crate::questions::{CanAsk, Given};
+use crate::waiter::Waiter;
 use crate::{questions, results, tasks, tools};
 
 /// How long a client that knows tasks waits before it gets one.
@@ -33,15 +34,20 @@ impl Lane {
         if can_ask.anything() { Self::Ask(can_ask) } else { Self::Wait }
     }
 
-    /// The answer to a request with this call, when the call has ended, has a question for the client, or the lane does not
-    /// wait longer. If the client cancels the request, only the wait ends: a connection that breaks looks the same, and the
-    /// call may wait for a person.
+    /// Whether a client of this lane gets the progress of a call while it waits. A task has it in its state.
+    pub(crate) fn reports(self) -> bool {
+        self != Self::Task
+    }
+
+    /// The answer to a request with the call of this turn, when the call has ended, has a question for the client, or the lane
+    /// does not wait longer. If the client leaves, only the wait ends: a connection that breaks looks the same as a request that
+    /// is cancelled, and the call may wait for a person.
     pub(crate) async fn answer(
         self,
         calls: &Calls,
-        (request, turn): (RequestKey, Turn),
+        (request, id): (RequestKey, TurnId),
         given: Given,
-        cancelled: impl Future<Output = ()> + Send,
+        waiter: &mut Waiter,
     ) -> Result<CallToolResponse, NoResult> {
         let handle = &calls.shared.parts.handle;
         let time = match (self, &given) {
@@ -50,15 +56,13 @@ impl Lane {
             (Self::Ask(_) | Self::Wait, _) => calls.shared.parts.bounds.hold,
         };
         let until = if matches!(self, Self::Ask(_)) { Until::Quiet } else { Until::Ended };
-        let (id, deadline) = (turn.id, handle.now() + time);
-        let mut turn = Some(turn);
-        tokio::pin!(cancelled);
+        let deadline = handle.now() + time;
+        waiter.follow(id);
         loop {
             let wait = handle.begin_wait(id, until, deadline - handle.now());
-            let now = match turn.take().filter(Turn::is_ended) {
-                Some(ended) => ended,
-                None => calls.of_turn(id).await?,
-            };
+            // A result may have megabytes, and all calls of a client may end at the same time.
+            let reserved = waiter.during(calls.unread.reserve()).await?;
+            let now = calls.of_turn(id).await?;
             if now.is_ended() {
                 return Ok(calls.result(&now)?.into());
             }
@@ -72,13 +76,9 @@ impl Lane {
                 });
             }
             // It may wait long, and a waiting turn uses no memory.
-            drop(now);
-            tokio::select! {
-                () = wait.ends() => {}
-                () = &mut cancelled => {
-                    return Err(ErrorData::internal_error("the request was cancelled", None).into());
-                }
-            }
+            drop((now, reserved));
+            waiter.during(wait.ends()).await?;
+            waiter.report().await?;
         }
     }
 

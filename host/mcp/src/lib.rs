@@ -6,6 +6,10 @@
 //! what the call waits for. If the client can ask its user, the result is a form or a page (`questions`). Otherwise the tool `toolgate_wait` (`wait`) gets the outcome later. Messages arrive as lines
 //! ([`Endpoint::serve`], `lines`) or as HTTP requests ([`Endpoint::answer`]).
 //!
+//! Before the answer, a request may get notifications: the progress of its call (`waiter`), or the changes that it listens to
+//! (`listen`). They are sent to rmcp's peer, which writes them as lines or as events of the response. Each one waits until the one before
+//! it is on its way (`pace` limits them), and counts as unread (`unread`).
+//!
 //! Nothing here approves a call. The user of a client can answer a question of the client's own call.
 
 mod calls;
@@ -17,12 +21,17 @@ mod frame;
 mod key;
 mod lanes;
 mod lines;
+mod listen;
+mod pace;
 mod parts;
 mod questions;
 mod results;
 mod tasks;
 mod tools;
+mod unread;
 mod wait;
+mod waiter;
 
 pub use endpoint::{Endpoint, ServeError};
 pub use parts::{EndpointBounds, EndpointParts, Ready};
+pub use unread::Unread;

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::frame::{self, Invalid};
+use crate::frame::{self, Checked, Invalid};
 
 pub(crate) struct Lines<R, W> {
     read: BufReader<R>,
@@ -121,8 +121,12 @@ fn message(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Invalid> {
     if line.is_empty() {
         return Ok(None);
     }
-    let arguments = frame::check(line)?;
-    let message = serde_json::from_slice(line).map_err(|_| {
+    let (arguments, renamed) = match frame::check(line)? {
+        Checked::Call(arguments) => (Some(arguments), None),
+        Checked::Listen(renamed) => (None, Some(renamed)),
+        Checked::Other => (None, None),
+    };
+    let message = serde_json::from_slice(renamed.as_deref().unwrap_or(line)).map_err(|_| {
         let error = ErrorData::invalid_request("not a message of JSON-RPC 2.0", None);
         Invalid::new(frame::id(line), error)
     })?;

@@ -101,6 +101,12 @@ pub(crate) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
     }
 }
 
+/// The result of a request whose call has ended, while the client has too much unread.
+pub(crate) fn unread(why: &str) -> CallToolResult {
+    let text = format!("The call has ended, and its outcome was not sent: {why}. Make the same call again to get it.");
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
 /// The error of the protocol for a refusal.
 pub(crate) fn fault(error: &Error) -> ErrorData {
     if let Error::Fault(fault) = error {

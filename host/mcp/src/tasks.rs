@@ -1,11 +1,11 @@
 //! Tasks (the extension `io.modelcontextprotocol/tasks`): a call that does not end soon, for a client that asks for its state.
 //! A task is the turn of its call, so it is on disk before the client learns its id, and survives a kill.
 
-use dispatch::Error;
+use dispatch::{Error, LatestProgress};
 use domain::turn::TurnState;
 use domain::{Outcome, Timestamp, Turn, TurnId, rfc3339};
 use rmcp::model::{
-    CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
+    CreateTaskResult, DetailedTask, ErrorCode, ErrorData, InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -17,13 +17,27 @@ use crate::{questions, results};
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 2_000;
 
+/// The maximum size of the message of a report in the state of a task, in characters.
+const MAX_MESSAGE: usize = 200;
+
 /// The task of a call that has not ended.
 pub(crate) fn created(calls: &Calls, turn: &Turn) -> CreateTaskResult {
     CreateTaskResult::new(task(calls, turn))
 }
 
+/// The turn of a task of this principal, if there is such a task.
+pub(crate) async fn exists(calls: &Calls, id: &str) -> Result<Option<TurnId>, NoResult> {
+    let _reserved = calls.unread.reserve().await;
+    match find(calls, id).await {
+        Ok(turn) => Ok(Some(turn.id)),
+        Err(NoResult::Fault(error)) if error.code == ErrorCode::INVALID_PARAMS => Ok(None),
+        Err(why) => Err(why),
+    }
+}
+
 /// The state of a task, with what it asks if the client can ask that.
 pub(crate) async fn read(calls: &Calls, id: &str, can_ask: CanAsk) -> Result<DetailedTask, NoResult> {
+    let _reserved = calls.unread.reserve().await;
     let turn = find(calls, id).await?;
     let payload = match turn.state {
         TurnState::Open => match can_ask.requests(calls, &turn, None) {
@@ -34,7 +48,8 @@ pub(crate) async fn read(calls: &Calls, id: &str, can_ask: CanAsk) -> Result<Det
         // Only an error of the protocol is a failure. A call that failed has a result.
         TurnState::Ended(..) => match calls.result(&turn) {
             Ok(result) => TaskPayload::Completed { result: object(&result)? },
-            Err(error) => TaskPayload::Failed { error: object(&error)? },
+            Err(NoResult::Fault(error)) => TaskPayload::Failed { error: object(&error)? },
+            Err(why) => return Err(why),
         },
     };
     Ok(DetailedTask::new(task(calls, &turn), payload))
@@ -72,9 +87,20 @@ fn task(calls: &Calls, turn: &Turn) -> Task {
     let console = calls.shared.parts.console.as_deref();
     let task = Task::new(turn.id.to_string(), TaskStatus::Working, rfc3339(turn.started_at), rfc3339(changed_at(turn)));
     let task = task.with_poll_interval_ms(POLL_INTERVAL);
-    match turn.calls.first().filter(|_| !turn.is_ended()) {
-        Some(call) => task.with_status_message(results::state(call, console)),
-        None => task,
+    let Some(call) = turn.calls.first().filter(|_| !turn.is_ended()) else { return task };
+    let mut message = results::state(call, console);
+    if let Some(progress) = calls.shared.parts.handle.latest_progress(turn.id) {
+        message += &reported(&progress);
+    }
+    task.with_status_message(message)
+}
+
+/// Says what the call last reported. The words are those of the plugin.
+fn reported(progress: &LatestProgress) -> String {
+    let percent = progress.fraction.map(|fraction| format!(" {:.0} %", fraction * 100.0)).unwrap_or_default();
+    match progress.message.as_str() {
+        "" => format!(" It last reported{percent}."),
+        message => format!(" It last reported{percent}: {}.", escape::quoted(message, MAX_MESSAGE)),
     }
 }
 

@@ -367,6 +367,8 @@ impl Stream {
 }
 
 impl Events for Stream {
+    type Item = sse::Event;
+
     async fn next(&mut self) -> Option<sse::Event> {
         loop {
             if let Some(event) = self.open.pop() {

@@ -114,7 +114,7 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         document,
     });
     // JSON-RPC is not part of the OpenAPI document.
-    let router = router.route(mcp::PATH, axum::routing::post(mcp::exchange));
+    let router = router.route(mcp::PATH, axum::routing::post(mcp::exchange).get(mcp::exchange));
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
         async || Error::new(Code::MethodNotAllowed, "this path does not have this method; see /openapi.json"),
     );

@@ -45,6 +45,8 @@ impl Inbox {
 }
 
 impl Events for Inbox {
+    type Item = sse::Event;
+
     async fn next(&mut self) -> Option<sse::Event> {
         loop {
             if let Some(event) = self.open.pop() {

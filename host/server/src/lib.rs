@@ -26,6 +26,7 @@ mod in_flight;
 mod inbox;
 mod links;
 mod login_throttle;
+mod mcp_unread;
 mod metrics;
 mod openapi;
 mod ports;
@@ -36,8 +37,8 @@ mod signed;
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};
 pub use ports::{
-    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts, LongRequests, McpClients, NotRevoked,
-    PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, Sessions,
+    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts, LongRequests, McpBody, McpClients,
+    McpUnread, NotRevoked, PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, Sessions,
 };
 pub use serve::{Connections, Tls, TlsError, TlsFiles, serve};
 pub use signed::{OpenedBy, SessionMark, SigningKey};

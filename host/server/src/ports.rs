@@ -1,5 +1,6 @@
 //! The server's ports to the host: the handle of the loop, and traits that `toolgate` implements.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
@@ -10,7 +11,10 @@ use axum::http::{Request, Response};
 use dispatch::ports::{Question, StoreFault};
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
 
+use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::mpsc;
+
+pub use crate::mcp_unread::McpUnread;
 
 use crate::signed::{OpenedBy, SessionMark, SigningKey};
 
@@ -102,12 +106,16 @@ pub trait Checkpoints: Send + Sync {
     async fn newest(&self) -> io::Result<Option<SignedCheckpoint>>;
 }
 
+/// The body of an answer to an MCP client.
+pub type McpBody = UnsyncBoxBody<Bytes, Infallible>;
+
 /// Answers the messages of MCP clients (Streamable HTTP).
 #[async_trait]
 pub trait McpClients: Send + Sync {
-    /// Answers one message of this principal. The server has checked the host name, the origin and the token. If the future
-    /// is dropped, the client has left.
-    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes>;
+    /// Answers one message of this principal. The server has checked the host name, the origin and the token. A body of unknown
+    /// size is a stream, which the server ends with the token or with the host. If the future or the body is dropped, the client
+    /// has left.
+    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: McpUnread) -> Response<McpBody>;
 }
 
 /// Explains how the operator's rules and policies would decide a call.

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use axum::response::sse;
 use domain::Principal;
 use tokio::time::{Interval, MissedTickBehavior};
 
@@ -22,8 +21,10 @@ pub(crate) struct TokenRecheck {
 }
 
 pub(crate) trait Events: Send {
+    type Item: Send;
+
     /// Returns the next event. `None` ends the stream. The source has already logged any error.
-    fn next(&mut self) -> impl Future<Output = Option<sse::Event>> + Send;
+    fn next(&mut self) -> impl Future<Output = Option<Self::Item>> + Send;
 }
 
 impl TokenRecheck {
@@ -35,10 +36,10 @@ impl TokenRecheck {
     }
 
     /// Converts the events to a stream for HTTP. After the stream ends, the client reconnects with its last event id.
-    pub(crate) fn stream(
+    pub(crate) fn stream<E: Events>(
         self,
-        events: impl Events,
-    ) -> impl futures::Stream<Item = std::result::Result<sse::Event, axum::BoxError>> + Send {
+        events: E,
+    ) -> impl futures::Stream<Item = std::result::Result<E::Item, axum::BoxError>> + Send {
         futures::stream::unfold((self, events), |(mut recheck, mut events)| async move {
             let event = recheck.during(events.next()).await??;
             Some((Ok(event), (recheck, events)))

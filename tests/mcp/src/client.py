@@ -46,6 +46,18 @@ async def lists_and_calls() -> None:
         assert text(await client.call_tool("regional", {"region": "Zürich"})) == "Zürich"
 
 
+async def progress(mode: Literal["auto", "legacy"]) -> None:
+    reported = []
+
+    async def report(progress: float, total: float | None, _: str | None) -> None:
+        reported.append((progress, total))
+
+    async with Client(server(), mode=mode) as client:
+        called = await client.call_tool("test_tool_with_progress", {}, progress_callback=report)
+        assert text(called) == "done"
+    assert reported == [(0, 100), (50, 100), (100, 100)], reported
+
+
 async def lane_wait(mode: Literal["auto", "legacy"]) -> None:
     async with Client(server(), mode=mode) as client:
         lost = []
@@ -143,6 +155,8 @@ async def lane_task() -> None:
 
 async def main() -> None:
     await lists_and_calls()
+    await progress("auto")
+    await progress("legacy")
     await lane_wait("auto")
     await lane_wait("legacy")
     await lane_form()

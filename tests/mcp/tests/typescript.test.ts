@@ -1,7 +1,14 @@
 // The official SDK for TypeScript and its package for tasks, over HTTP. The host is killed while calls wait.
 import assert from "node:assert/strict";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type CallToolResult, Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  type CallToolResult,
+  Client,
+  type ListChangedHandlers,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import {
   createApplicationInputHandler,
@@ -36,8 +43,12 @@ describe("the SDK for TypeScript over HTTP", () => {
   });
   after(() => host.dispose());
 
-  async function connected(mode: "auto" | "legacy", capabilities = {}): Promise<Client> {
-    const client = new Client(INFO, { capabilities, versionNegotiation: { mode } });
+  async function connected(
+    mode: "auto" | "legacy",
+    capabilities = {},
+    listChanged: ListChangedHandlers = {},
+  ): Promise<Client> {
+    const client = new Client(INFO, { capabilities, listChanged, versionNegotiation: { mode } });
     const requestInit = { headers: { authorization: `Bearer ${token}` } };
     await client.connect(new StreamableHTTPClientTransport(new URL(`${host.url}/mcp`), { requestInit }));
     return client;
@@ -59,6 +70,31 @@ describe("the SDK for TypeScript over HTTP", () => {
   });
 
   for (const mode of ["auto", "legacy"] as const) {
+    it(`progress (${mode}) arrives before the result`, async () => {
+      const client = await connected(mode);
+      const reported: unknown[] = [];
+      const onprogress = (progress: { progress: number }) => reported.push(progress.progress);
+      const name = "test_tool_with_progress";
+      assert.equal(text(await client.callTool({ name, arguments: {} }, { onprogress })), "done");
+      assert.deepEqual(reported, [0, 50, 100]);
+      await client.close();
+    });
+
+    it(`a plugin in the folder of the running host (${mode}) changes the list of tools`, async () => {
+      let listed: string[] = [];
+      const onChanged = (_: unknown, tools: { name: string }[] | null) => {
+        listed = (tools ?? []).map((tool) => tool.name);
+      };
+      const client = await connected(mode, {}, { tools: { onChanged } });
+      const plugin = join(host.folder, "plugins/conformance.wasm");
+      const kept = readFileSync(plugin);
+      rmSync(plugin);
+      await until("a list without the plugin", () => listed.join() === "toolgate_wait" || undefined);
+      writeFileSync(plugin, kept);
+      await until("a list with the plugin", () => listed.includes("gated_greet") || undefined);
+      await client.close();
+    });
+
     it(`lane wait (${mode}): the same request joins the call, and toolgate_wait has its outcome`, async () => {
       const client = await connected(mode);
       const id = `chosen-${mode}`;

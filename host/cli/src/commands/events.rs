@@ -77,7 +77,7 @@ impl Run for Events {
         let mut last = None;
         let (mut is_connected, mut failures) = (false, 0);
         loop {
-            match client.stream(&path, &query, last.as_deref()) {
+            match client.stream(&path, &query, last.as_deref().map(|id| ("last-event-id", id)).as_slice()) {
                 Ok(mut stream) => {
                     (is_connected, failures) = (true, 0);
                     while let Some(event) = next(&mut stream, &mut last) {

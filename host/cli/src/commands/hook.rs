@@ -170,7 +170,7 @@ impl Hook {
 /// Sends a request. `None`: the host has not answered in this time. The call goes on.
 fn exchange(client: &Client, request: &str, time: Duration) -> Result<Option<Value>, Report> {
     let headers = [("accept", "application/json, text/event-stream"), ("mcp-protocol-version", REVISION)];
-    let answer = match client.send("/mcp", &headers, request.as_bytes(), time) {
+    let answer = match client.send("/mcp", &headers, request.as_bytes(), Some(time)) {
         Err(ureq::Error::Timeout(_)) => return Ok(None),
         answer => answer.map_err(|error| Report::new(Exit::Unreachable, "the host does not answer").because(error))?,
     };

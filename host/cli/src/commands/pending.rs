@@ -136,7 +136,7 @@ impl Pending {
         printed: &mut Option<BTreeSet<String>>,
         terminal: &Terminal,
     ) -> Result<(), Report> {
-        let mut stream = client.stream("/v1/pending/events", &[], None)?;
+        let mut stream = client.stream("/v1/pending/events", &[], &[])?;
         while let Some(event) = next(&mut stream, &mut None) {
             let name = PendingEventName::deserialize(event.name.as_str().into_deserializer());
             let name: Result<_, serde::de::value::Error> = name;

@@ -1,11 +1,14 @@
-//! Progress that a client reports about a call that it carries out. Followers see it live. It is not stored, and it does not
-//! extend the time of the call.
+//! Progress that a client reports about a call that it carries out, and the last progress of calls. Followers see it live. It
+//! is not stored, and it does not extend the time of the call.
 
-use domain::{Json, Principal, Refusal, SuspensionId, Violation, suspension::SuspensionKind};
+use std::sync::Arc;
+
+use domain::{Json, Principal, Refusal, SuspensionId, TurnId, Violation, suspension::SuspensionKind};
+use tokio::sync::{broadcast, watch};
 
 use super::Handle;
 use crate::error::{Error, RequestPart};
-use crate::feed::Live;
+use crate::feed::{LatestProgress, Live};
 use crate::ports::Progress;
 use crate::request::Bounds;
 
@@ -44,9 +47,29 @@ impl Handle {
         if !pipeline.feeds.reports.count(turn.id, id, bytes, &limits) {
             return Ok(false);
         }
+        pipeline.feeds.latest.report(turn.id, &progress);
         let live = Live::Progress { turn: turn.id, call: call.id.clone(), index, progress };
         pipeline.feeds.live(&turn.conversation, &turn.caller, live);
         Ok(true)
+    }
+
+    /// The last progress of a turn that this process has seen. Nothing after the turn has ended. Only for those who may read
+    /// the turn.
+    #[must_use]
+    pub fn latest_progress(&self, turn: TurnId) -> Option<Arc<LatestProgress>> {
+        self.inner.pipeline.feeds.latest.read(turn)
+    }
+
+    /// Follows the progress of a turn. A slow follower loses the oldest. Only for those who may read the turn.
+    #[must_use]
+    pub fn follow_progress(&self, turn: TurnId) -> broadcast::Receiver<Arc<LatestProgress>> {
+        self.inner.pipeline.feeds.latest.follow(turn)
+    }
+
+    /// Changes when tools become live, and when they are no longer live.
+    #[must_use]
+    pub fn tool_changes(&self) -> watch::Receiver<()> {
+        self.inner.pipeline.feeds.tools.subscribe()
     }
 }
 

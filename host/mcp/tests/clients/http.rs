@@ -1,14 +1,18 @@
 //! Requests over HTTP.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use domain::suspension::Decision;
 use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
+use toolgate_mcp::Endpoint;
 use toolgate_tests::world::settle;
 
 use crate::world::{TestHost, about, caller, meta};
 
-fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> {
+pub(crate) fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> {
     let mut request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
     request = request.header("accept", "application/json, text/event-stream");
     for (name, value) in headers {
@@ -18,12 +22,22 @@ fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> {
 }
 
 /// A request of the newest revision.
-fn modern(method: &str, mut params: Value) -> Request<Bytes> {
+pub(crate) fn modern(method: &str, mut params: Value) -> Request<Bytes> {
     let name = params.get("name").and_then(Value::as_str).map(str::to_owned);
-    params["_meta"] = meta();
+    let mut all = meta();
+    if let Some(own) = params.get("_meta").and_then(Value::as_object) {
+        all.as_object_mut().unwrap().extend(own.clone());
+    }
+    params["_meta"] = all;
     let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
     headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
     request(&headers, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+}
+
+/// The whole answer.
+async fn answered(host: &Endpoint, request: Request<Bytes>) -> Response<Bytes> {
+    let (head, body) = host.answer(caller("alice"), request, Arc::new(())).await.into_parts();
+    Response::from_parts(head, body.collect().await.unwrap().to_bytes())
 }
 
 fn json_of(response: &Response<Bytes>) -> Value {
@@ -31,7 +45,7 @@ fn json_of(response: &Response<Bytes>) -> Value {
 }
 
 async fn answer(host: &TestHost, request: Request<Bytes>) -> (StatusCode, Value) {
-    let response = host.endpoint.answer(caller("alice"), request).await;
+    let response = answered(&host.endpoint, request).await;
     (response.status(), json_of(&response))
 }
 
@@ -39,7 +53,7 @@ async fn answer(host: &TestHost, request: Request<Bytes>) -> (StatusCode, Value)
 async fn requests_need_no_session() {
     let host = TestHost::new();
     let (status, found) = answer(&host, modern("server/discover", json!({}))).await;
-    assert_eq!((status, &found["result"]["capabilities"]["tools"]), (StatusCode::OK, &json!({})));
+    assert_eq!((status, &found["result"]["capabilities"]["tools"]), (StatusCode::OK, &json!({ "listChanged": true })));
     let (status, called) =
         answer(&host, modern("tools/call", json!({ "name": "echo", "arguments": { "a": 1 } }))).await;
     assert_eq!((status, &called["result"]["structuredContent"]), (StatusCode::OK, &json!({ "a": 1 })));
@@ -52,12 +66,12 @@ async fn older_revision_is_answered_without_a_session() {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
     });
     let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    let response = host.endpoint.answer(caller("alice"), request(&[], &begin)).await;
+    let response = answered(&host.endpoint, request(&[], &begin)).await;
     assert_eq!(json_of(&response)["result"]["protocolVersion"], "2025-11-25");
     assert!(!response.headers().contains_key("mcp-session-id"));
     let version = [("mcp-protocol-version", "2025-11-25")];
     let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let response = host.endpoint.answer(caller("alice"), request(&version, &initialized)).await;
+    let response = answered(&host.endpoint, request(&version, &initialized)).await;
     assert_eq!((response.status(), response.body().len()), (StatusCode::ACCEPTED, 0));
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "echo" } });
     let (status, called) = answer(&host, request(&version, &call)).await;
@@ -92,11 +106,11 @@ async fn client_that_leaves_and_returns_joins_its_call() {
     let host = TestHost::new();
     let pay = || modern("tools/call", json!({ "name": "pay", "arguments": {} }));
     let endpoint = host.endpoint.clone();
-    let left = tokio::spawn(async move { endpoint.answer(caller("alice"), pay()).await });
+    let left = tokio::spawn(async move { answered(&endpoint, pay()).await });
     settle().await;
     left.abort();
     let endpoint = host.endpoint.clone();
-    let returned = tokio::spawn(async move { endpoint.answer(caller("alice"), pay()).await });
+    let returned = tokio::spawn(async move { answered(&endpoint, pay()).await });
     settle().await;
     host.decide(Decision::Approve).await;
     let done = json_of(&returned.await.unwrap());

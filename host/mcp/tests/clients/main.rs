@@ -8,6 +8,7 @@ mod http;
 mod joins;
 mod messages;
 mod questions;
+mod streams;
 mod tasks;
 mod tools;
 mod world;

@@ -50,7 +50,10 @@ async fn discovery_names_the_revisions() {
     let found = host.client("alice").ask("server/discover", json!({})).await["result"].take();
     assert_eq!(found["supportedVersions"], json!(["2025-06-18", "2025-11-25", "2026-07-28"]));
     let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
-    assert_eq!(found["capabilities"], json!({ "extensions": extensions, "resources": {}, "tools": {} }));
+    assert_eq!(
+        found["capabilities"],
+        json!({ "extensions": extensions, "resources": {}, "tools": { "listChanged": true } })
+    );
     assert_eq!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "toolgate");
 }
 

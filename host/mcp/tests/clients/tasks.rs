@@ -10,14 +10,14 @@ use toolgate_tests::world::settle;
 use crate::world::{Client, TestHost, about, text};
 
 /// Params of a client that knows tasks.
-fn knowing(mut params: Value) -> Value {
+pub(crate) fn knowing(mut params: Value) -> Value {
     let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
     params["_meta"] = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities });
     params
 }
 
 /// The task of a call that does not end.
-async fn task(host: &TestHost, client: &mut Client, tool: &str) -> Value {
+pub(crate) async fn task(host: &TestHost, client: &mut Client, tool: &str) -> Value {
     client.send("tools/call", knowing(json!({ "name": tool, "arguments": {} }))).await;
     settle().await;
     host.advance(2);

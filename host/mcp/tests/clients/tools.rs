@@ -13,7 +13,11 @@ async fn list_has_annotations_digests_and_a_private_scope() {
     assert_eq!(list["cacheScope"], "private");
     let tools = list["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["ask", "choose", "echo", "pay", "slow", "toolgate_wait"], "the provider's tool is left out");
+    assert_eq!(
+        names,
+        ["ask", "choose", "echo", "pay", "slow", "toolgate_wait", "work"],
+        "the provider's tool is left out"
+    );
     let find = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
     let echo = find("echo");
     assert_eq!((&echo["title"], &echo["description"]), (&json!("The echo"), &json!("What echo does.")));
@@ -44,7 +48,7 @@ async fn sdk_lists_and_calls(lifecycle: ClientLifecycleMode) {
     let serving = tokio::spawn(async move { endpoint.serve(caller("alice"), read, write).await });
     let client = ().serve_with_lifecycle(near, lifecycle).await.unwrap();
     let tools = client.list_all_tools().await.unwrap();
-    assert_eq!(tools.len(), 6);
+    assert_eq!(tools.len(), 7);
     let arguments = json!({ "a": 1 }).as_object().cloned().unwrap();
     let result = client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await.unwrap();
     assert_eq!(result.structured_content, Some(json!({ "a": 1 })));

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{AllowedEffects, Checks, End, Filter, KnownTool, Run, Tools};
+use dispatch::ports::{AllowedEffects, Checks, End, Filter, KnownTool, Progress, Run, Tools};
 use dispatch::{Answer, Dispatcher};
 use domain::call::Pinned;
+use domain::event::{PluginChange, PluginEvent};
 use domain::suspension::Decision;
 use domain::tool::{Hints, ToolOptions};
 use domain::{
     Digest, Json, Outcome, PluginName, Principal, PrincipalId, Span, SuspensionId, Timestamp, Tool, ToolName, TurnId,
     Violation, principal::Role,
 };
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Mutex, Semaphore};
 use toolgate_mcp::{Endpoint, EndpointBounds, EndpointParts};
 use toolgate_tests::world::{World, settle};
 
@@ -26,6 +29,9 @@ pub(crate) struct Shelf {
     tools: Vec<Arc<KnownTool>>,
     /// Runs of `slow` wait for a permit.
     pub(crate) slow: Semaphore,
+    /// What a run of `work` reports. It ends with `None`.
+    pub(crate) work: UnboundedSender<Option<Progress>>,
+    reports: Mutex<UnboundedReceiver<Option<Progress>>>,
 }
 
 impl Shelf {
@@ -39,13 +45,17 @@ impl Shelf {
             // Never reached.
             ("toolgate_wait", "server"),
             ("web_search", "provider"),
+            ("work", "server"),
         ];
-        Self { tools: tools.map(|(name, words)| Arc::new(live(name, words))).into(), slow: Semaphore::new(0) }
+        let tools = tools.map(|(name, words)| Arc::new(live(name, words))).into();
+        let (work, reports) = unbounded_channel();
+        Self { tools, slow: Semaphore::new(0), work, reports: Mutex::new(reports) }
     }
 }
 
 fn live(name: &str, words: &str) -> KnownTool {
     let mut known = toolgate_tests::tools::live(name, words);
+    Arc::make_mut(&mut known.pinned).streaming = name == "work";
     if let Some(wait) = Arc::make_mut(&mut known.pinned).wait.as_mut().filter(|_| name == "choose") {
         let note = r#"{"type":"object","properties":{"note":{"type":"string","maxLength":4}},"required":["note"]}"#;
         wait.choices = Some(["keep".to_owned(), "drop".to_owned()].into());
@@ -105,6 +115,11 @@ impl Tools for Shelf {
     async fn run(&self, run: Run) -> End {
         if &*run.tool == "slow" {
             self.slow.acquire().await.unwrap().forget();
+        }
+        if &*run.tool == "work" {
+            while let Some(Some(progress)) = self.reports.lock().await.recv().await {
+                run.monitor.progress(progress);
+            }
         }
         End::unrun(Outcome::Ok { value: run.arguments, trusted: true }.into())
     }
@@ -192,6 +207,29 @@ impl TestHost {
         self.host.handle().resolve(&bob(), answer).await.unwrap();
     }
 
+    /// The running call of `work` reports this.
+    pub(crate) async fn report(&self, fraction: f64, message: &str) {
+        let progress = Progress { message: message.to_owned(), fraction: Some(fraction), data: None };
+        self.shelf.work.send(Some(progress)).unwrap();
+        settle().await;
+    }
+
+    /// The running call of `work` ends.
+    pub(crate) fn end_work(&self) {
+        self.shelf.work.send(None).unwrap();
+    }
+
+    /// A plugin changes, and time passes.
+    pub(crate) async fn change_plugin(&self, change: PluginChange) {
+        let (plugin, component) = (PluginName::new("p").unwrap(), Digest::of("p"));
+        let (at, grants) = (Timestamp::from_millis(0), Vec::new());
+        let event = PluginEvent { plugin, component, change, at, by: None, grants };
+        self.host.handle().plugin_changed(event).await.unwrap();
+        settle().await;
+        self.advance(1);
+        settle().await;
+    }
+
     /// A client whose lines are those of this caller.
     pub(crate) fn client(&self, who: &str) -> Client {
         let (near, far) = tokio::io::duplex(1 << 20);
@@ -255,6 +293,12 @@ impl Client {
         let mut line = String::new();
         assert!(self.read.read_line(&mut line).await.unwrap() > 0, "the endpoint has closed the connection");
         serde_json::from_str(&line).unwrap()
+    }
+
+    /// The next message, if one is there.
+    pub(crate) async fn received(&mut self) -> Option<Value> {
+        settle().await;
+        self.receive().now_or_never()
     }
 
     /// Sends a request, and returns the answer.

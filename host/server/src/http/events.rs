@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use axum::response::sse::{KeepAlive, Sse};
+use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use dispatch::ports::Position;
 use domain::{Principal, ToolName};
@@ -172,7 +172,7 @@ fn tool_names(text: &str) -> Result<Vec<ToolName>> {
 /// Answers with a stream.
 pub(super) fn sent(
     app: &App,
-    events: impl Events + 'static,
+    events: impl Events<Item = sse::Event> + 'static,
     asking: (Principal, Credential),
     closing: Closing,
 ) -> Response {

@@ -1,14 +1,18 @@
 //! `/mcp`: the messages of MCP clients. The port answers them; this file checks who sends them, and from where.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::{HeaderMap, Response, header};
+
+use http_body_util::BodyExt as _;
 
 use super::App;
 use crate::auth::{Authenticated, Credential};
 use crate::body::{self, Limit};
 use crate::error::{Code, Error, Result};
-use crate::in_flight::RequestKind;
+use crate::in_flight::{InFlightRequest, RequestKind};
+use crate::ports::{McpBody, McpUnread};
+use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
 
 pub(super) const PATH: &str = "/mcp";
@@ -20,21 +24,48 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
     let Some(clients) = app.ports.mcp_clients.clone() else {
         return Err(Error::new(Code::NotFound, "this host does not answer MCP clients"));
     };
-    let Authenticated { by, credential, in_flight: _in_flight } =
-        Authenticated::from_request_parts(&mut parts, &app).await?;
+    let Authenticated { by, credential, in_flight } = Authenticated::from_request_parts(&mut parts, &app).await?;
     if !matches!(credential, Credential::Bearer(_)) {
         return Err(Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`"));
     }
-    // It may wait for a call.
-    let _long = app.begin_request(&by, RequestKind::Wait)?;
-    let unread = app.unread(&by, 0)?;
+    // It may wait for a call, or be a stream.
+    let long = app.begin_request(&by, RequestKind::Wait)?;
+    let unread = McpUnread::new(&app, &by)?;
     let limit = Limit::of_key("turn_bytes", app.ports.settings.turn_bytes);
     let text = body::text(&app, Some(&by.id), &parts.headers, body, limit).await?;
     let answered = tokio::select! {
-        answered = clients.answer(by, Request::from_parts(parts, text)) => answered,
+        answered = clients.answer(by.clone(), Request::from_parts(parts, text), unread.clone()) => answered,
         () = closing.wait() => return Err(Error::busy("the host stops; send the request again", 1)),
     };
-    Ok(answered.map(|text| Body::from(unread.body(text))))
+    let (head, body) = answered.into_parts();
+    let body = if body.size_hint().exact().is_some() {
+        let whole = body.collect().await.unwrap_or_else(|never| match never {});
+        Body::from(unread.frame(whole.to_bytes()))
+    } else {
+        let frames = Frames { body, unread, _open: [in_flight, long] };
+        Body::from_stream(TokenRecheck::new(&app, (by, credential), closing).stream(frames))
+    };
+    Ok(Response::from_parts(head, body))
+}
+
+/// The frames of an answer that is a stream. It is a long request to its end.
+struct Frames {
+    body: McpBody,
+    unread: McpUnread,
+    _open: [InFlightRequest; 2],
+}
+
+impl Events for Frames {
+    type Item = Bytes;
+
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let frame = self.body.frame().await?.unwrap_or_else(|never| match never {});
+            if let Ok(bytes) = frame.into_data() {
+                return Some(self.unread.frame(bytes));
+            }
+        }
+    }
 }
 
 /// Refuses a page of an origin that the operator has not named. Programs send no `Origin`.

@@ -1,38 +1,54 @@
 //! Who may send messages to `/mcp`, and from where. A port of the test answers them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
-use domain::Principal;
+use domain::{Principal, Span};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
 use serde_json::json;
 use tokio::sync::Semaphore;
-use toolgate_server::{LongRequests, McpClients, ServerSettings};
+use toolgate_server::{LongRequests, McpBody, McpClients, McpUnread, ServerSettings};
 use toolgate_tests::world::settle;
 use tower::ServiceExt as _;
 
 use crate::browsers::{Browser, with};
 use crate::world::{TestServer, request};
 
+/// The size of an event.
+const EVENT: usize = 100;
+
 const APP: &str = "https://app.example.com";
 
-/// Answers with the principal and the message, once there is a permit.
-struct Echo(Semaphore);
+/// Answers with the principal and the message, once there is a permit. A message with `stream` gets as many events as there are
+/// permits, each with this many bytes.
+struct Echo(Arc<Semaphore>);
 
 #[async_trait]
 impl McpClients for Echo {
-    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes> {
-        self.0.acquire().await.unwrap().forget();
+    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: McpUnread) -> Response<McpBody> {
         let text = String::from_utf8(request.into_body().to_vec()).unwrap();
-        let mut response = Response::new(Bytes::from(json!({ "by": by.id.as_str(), "text": text }).to_string()));
+        if text.contains("stream") {
+            let events = futures::stream::unfold((self.0.clone(), unread), |(permits, unread)| async move {
+                permits.acquire().await.unwrap().forget();
+                // Too much is not sent.
+                let size = if unread.charge(EVENT).is_ok() { EVENT } else { 1 };
+                Some((Ok(Frame::data(Bytes::from(vec![b'x'; size]))), (permits, unread)))
+            });
+            return Response::new(McpBody::new(StreamBody::new(events)));
+        }
+        self.0.acquire().await.unwrap().forget();
+        let mut response = Response::new(McpBody::new(json!({ "by": by.id.as_str(), "text": text }).to_string()));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     }
 }
 
 fn world(settings: ServerSettings) -> (TestServer, Arc<Echo>) {
-    let (mut world, echo) = (TestServer::with(settings), Arc::new(Echo(Semaphore::new(100))));
+    let (mut world, echo) = (TestServer::with(settings), Arc::new(Echo(Arc::new(Semaphore::new(100)))));
     world.answer_mcp_clients(echo.clone());
     (world, echo)
 }
@@ -48,7 +64,9 @@ async fn message_is_of_the_principal_of_its_token() {
     assert_eq!(reply.json(), json!({ "by": "alice", "text": "{}" }));
     assert_eq!(world.send(message("")).await.code(), "401 unauthorized");
     assert_eq!(world.send(message("nobody")).await.code(), "401 unauthorized");
-    assert_eq!(world.get("alice", "/mcp").await.code(), "405 method-not-allowed");
+    assert_eq!(world.get("alice", "/mcp").await.json(), json!({ "by": "alice", "text": "" }), "a stream of changes");
+    let put = request("PUT", "/mcp", "alice", Some("{}"));
+    assert_eq!(world.send(put).await.code(), "405 method-not-allowed");
 }
 
 #[tokio::test]
@@ -91,4 +109,86 @@ async fn messages_have_a_size_and_count_as_waits() {
     assert_eq!(world.send(message("alice")).await.code(), "429 busy");
     echo.0.add_permits(1);
     assert_eq!(first.await.unwrap().unwrap().status(), StatusCode::OK);
+}
+
+/// Opens a stream.
+async fn open(world: &TestServer, who: &str) -> Response<Body> {
+    world.router.clone().oneshot(request("POST", "/mcp", who, Some("{\"stream\":1}"))).await.unwrap()
+}
+
+/// The size of the next event. `None` at the end.
+async fn next(stream: &mut Response<Body>) -> Option<usize> {
+    Some(stream.body_mut().frame().await?.unwrap().into_data().unwrap().len())
+}
+
+#[tokio::test]
+async fn stream_ends_when_its_token_is_revoked() {
+    let (world, echo) = world(ServerSettings { recheck: Span::from_millis(10), ..ServerSettings::default() });
+    let (mut revoked, mut other) = (open(&world, "alice").await, open(&world, "bob").await);
+    assert_eq!((next(&mut revoked).await, next(&mut other).await), (Some(EVENT), Some(EVENT)));
+    world.revoke("alice");
+    // It ends although events flow.
+    while next(&mut revoked).await.is_some() {}
+    echo.0.add_permits(1);
+    assert_eq!(next(&mut other).await, Some(EVENT));
+}
+
+#[tokio::test]
+async fn streams_are_long_requests_until_they_end() {
+    let long_requests = LongRequests { max: 10, reserved: 0, max_per_principal: 2 };
+    let (world, _) = world(ServerSettings { long_requests, ..ServerSettings::default() });
+    let (one, other) = (open(&world, "alice").await, open(&world, "alice").await);
+    let mut refused = open(&world, "alice").await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(next(&mut refused).await.is_some());
+    assert_eq!(world.send(message("alice")).await.code(), "429 busy", "its other messages wait too");
+    assert_eq!(open(&world, "bob").await.status(), StatusCode::OK);
+    drop(one);
+    assert_eq!(open(&world, "alice").await.status(), StatusCode::OK);
+    drop(other);
+}
+
+#[tokio::test]
+async fn unread_events_count_until_they_are_sent() {
+    let (world, _) = world(ServerSettings { unread_bytes: 3 * EVENT, ..ServerSettings::default() });
+    let mut streams = [open(&world, "alice").await, open(&world, "alice").await, open(&world, "alice").await];
+    let mut sent = Vec::new();
+    for stream in &mut streams {
+        sent.push(stream.body_mut().frame().await.unwrap().unwrap().into_data().unwrap());
+    }
+    let mut last = open(&world, "alice").await;
+    assert_eq!(next(&mut last).await, Some(1), "300 bytes are unread");
+    assert_eq!(next(&mut open(&world, "bob").await).await, Some(EVENT));
+    sent.pop();
+    assert_eq!(next(&mut last).await, Some(EVENT));
+    drop((sent, streams, last));
+    assert_eq!(next(&mut open(&world, "alice").await).await, Some(EVENT), "nothing stays counted");
+}
+
+#[tokio::test]
+async fn results_of_one_principal_are_made_a_few_at_a_time() {
+    struct Holds(Arc<AtomicUsize>, Arc<Semaphore>);
+
+    #[async_trait]
+    impl McpClients for Holds {
+        async fn answer(&self, _: Principal, _: Request<Bytes>, unread: McpUnread) -> Response<McpBody> {
+            let _reserved = unread.reserve().await;
+            self.0.fetch_add(1, Ordering::Relaxed);
+            self.1.acquire().await.unwrap().forget();
+            self.0.fetch_sub(1, Ordering::Relaxed);
+            Response::new(McpBody::new(String::new()))
+        }
+    }
+
+    let (made, permits) = (Arc::<AtomicUsize>::default(), Arc::new(Semaphore::new(0)));
+    let mut world = TestServer::with(ServerSettings::default());
+    world.answer_mcp_clients(Arc::new(Holds(made.clone(), permits.clone())));
+    let sent: Vec<_> = (0..20).map(|_| tokio::spawn(world.router.clone().oneshot(message("alice")))).collect();
+    settle().await;
+    assert_eq!(made.load(Ordering::Relaxed), 4);
+    permits.add_permits(20);
+    for answered in sent {
+        assert_eq!(answered.await.unwrap().unwrap().status(), StatusCode::OK);
+    }
+    assert_eq!(made.load(Ordering::Relaxed), 0);
 }

@@ -1,8 +1,8 @@
-//! Relays the messages of a client on standard input and output to the `/mcp` of a running host. Each message is one request,
-//! and its answer is a line.
+//! Relays the messages of a client on standard input and output to the `/mcp` of a running host. Each message is one request.
+//! Its answer is a line, or a stream whose messages become lines as they arrive.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,9 @@ use crate::report::Report;
 
 const PATH: &str = "/mcp";
 
+/// The media type of a stream.
+const EVENTS: &str = "text/event-stream";
+
 /// The maximum size of a message, and of the answer to one, in bytes.
 const MAX_MESSAGE: u64 = 64 << 20;
 
@@ -27,6 +30,9 @@ const MAX_REQUESTS: usize = 64;
 
 /// The maximum time of a request. The host answers earlier.
 const TIME: Duration = Duration::from_secs(120);
+
+/// How long to wait before a stream that has ended begins again.
+const BEFORE_NEXT: Duration = Duration::from_secs(1);
 
 /// The first revision whose requests carry the headers about their content.
 const WITH_HEADERS: &str = "2026-07-28";
@@ -62,6 +68,23 @@ struct Params {
     request_id: Option<Value>,
     #[serde(default, rename = "_meta")]
     meta: serde_json::Map<String, Value>,
+}
+
+/// An answer of the host.
+enum Answer {
+    /// One message, or none to a notification.
+    Whole(Option<String>),
+    /// Notifications, and then the message.
+    Stream(Box<dyn BufRead>),
+}
+
+impl Answer {
+    fn whole(&self) -> Option<&str> {
+        match self {
+            Self::Whole(answer) => answer.as_deref(),
+            Self::Stream(_) => None,
+        }
+    }
 }
 
 /// The members of an answer that the relay reads.
@@ -122,6 +145,10 @@ impl Relay {
                 {
                     *is_cancelled = true;
                 }
+                if method == "notifications/initialized" {
+                    let relay = self.clone();
+                    std::thread::spawn(move || relay.pass_on_changes());
+                }
             }
             (_, Some("initialize")) => self.answer(&message, &text),
             _ => {
@@ -143,20 +170,70 @@ impl Relay {
     }
 
     fn answer(&self, message: &Message, text: &[u8]) {
-        let answers = self.exchange(message, text).unwrap_or_else(|why| vec![failed(message.id.as_ref(), &why)]);
-        let known = message.id.as_ref().and_then(|id| self.locked().under_way.remove(&id.to_string()));
-        if known == Some(true) {
-            return;
+        let passed = match self.exchange(message, text) {
+            Ok(Answer::Whole(answer)) => {
+                self.write(message, answer.as_deref());
+                Ok(())
+            }
+            Ok(Answer::Stream(events)) => self.pass_on(message, events),
+            Err(why) => Err(why),
+        };
+        if let Err(why) = passed {
+            self.write(message, Some(&failed(message.id.as_ref(), &why)));
         }
-        let mut output = io::stdout().lock();
-        for answer in answers {
-            // If nobody reads it, the client ends soon.
-            let _ = writeln!(output, "{answer}").and_then(|()| output.flush());
+        if let Some(id) = &message.id {
+            self.locked().under_way.remove(&id.to_string());
         }
     }
 
-    /// Sends a message. Returns the messages of the answer, each in one line.
-    fn exchange(&self, message: &Message, text: &[u8]) -> Result<Vec<String>, String> {
+    /// Writes a message of the answer as a line, unless the client has cancelled the request.
+    fn write(&self, request: &Message, line: Option<&str>) {
+        if let Some(line) = line.filter(|_| !self.is_cancelled(request)) {
+            let mut output = io::stdout().lock();
+            // If nobody reads it, the client ends soon.
+            let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+        }
+    }
+
+    fn is_cancelled(&self, request: &Message) -> bool {
+        let id = request.id.as_ref();
+        id.is_some_and(|id| self.locked().under_way.get(&id.to_string()) == Some(&true))
+    }
+
+    /// Writes the messages of a stream until its answer. It reads the next one when the client has read this one.
+    fn pass_on(&self, request: &Message, mut events: impl BufRead) -> Result<(), String> {
+        while !self.is_cancelled(request) {
+            let line = event(&mut events).map_err(|error| format!("the answer of the host is incomplete: {error}"))?;
+            let line = line.ok_or("the host has ended the answer; send the request again")?;
+            self.write(request, Some(&line).filter(|line| !line.is_empty()).map(String::as_str));
+            let is_answer = serde_json::from_str::<Message>(&line).is_ok_and(|message| message.method.is_none());
+            if is_answer {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the changes of the tools, for a client of an older revision. It begins again when the host has restarted.
+    fn pass_on_changes(&self) {
+        let none = Message { id: None, method: None, params: Params::default() };
+        loop {
+            let version = self.locked().version.clone();
+            let version = version.iter().map(|version| ("mcp-protocol-version", version.as_str()));
+            let headers: Vec<_> = version.chain([("accept", EVENTS)]).collect();
+            match self.client.stream(PATH, &[], &headers) {
+                // The error says that the stream has ended.
+                Ok(events) => drop(self.pass_on(&none, events)),
+                Err(report) if report.is_unreachable() => {}
+                // The host has no such stream, or not for this client.
+                Err(_) => return,
+            }
+            std::thread::sleep(BEFORE_NEXT);
+        }
+    }
+
+    /// Sends a message, and returns the answer.
+    fn exchange(&self, message: &Message, text: &[u8]) -> Result<Answer, String> {
         let of_message = message.params.meta.get(VERSION).and_then(Value::as_str).map(str::to_owned);
         let version = of_message.or_else(|| self.locked().version.clone());
         let mut headers = vec![("accept", "application/json, text/event-stream")];
@@ -167,27 +244,29 @@ impl Relay {
             let name = [&params.name, &params.task_id, &params.uri].into_iter().flatten().next();
             headers.extend(name.map(|name| ("mcp-name", &**name)));
         }
-        let mut answers = self.send(&headers, text)?;
-        if message.method.as_deref() == Some("tools/call") && is_mismatch(&answers) {
+        // It lasts until the client or the host ends it.
+        let time = Some(TIME).filter(|_| message.method.as_deref() != Some("subscriptions/listen"));
+        let mut answer = self.send(&headers, text, time)?;
+        if message.method.as_deref() == Some("tools/call") && is_mismatch(&answer) {
             let marked = self.marked(message, text, &headers)?;
             headers.extend(marked.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-            answers = self.send(&headers, text)?;
+            answer = self.send(&headers, text, time)?;
         }
         if message.method.as_deref() == Some("initialize") {
-            let result = answers.first().and_then(|answer| serde_json::from_str::<Value>(answer).ok());
+            let result = answer.whole().and_then(|answer| serde_json::from_str::<Value>(answer).ok());
             let result = result.and_then(|mut answer| answer.get_mut("result").map(Value::take));
             let negotiated = result.and_then(|result| serde_json::from_value::<Negotiated>(result).ok());
             self.locked().version = negotiated.map(|negotiated| negotiated.protocol_version);
         }
-        Ok(answers)
+        Ok(answer)
     }
 
-    fn send(&self, headers: &[(&str, &str)], text: &[u8]) -> Result<Vec<String>, String> {
-        let mut answer = self.client.send(PATH, headers, text, TIME);
+    fn send(&self, headers: &[(&str, &str)], text: &[u8], time: Option<Duration>) -> Result<Answer, String> {
+        let mut answer = self.client.send(PATH, headers, text, time);
         if answer.as_ref().is_err_and(address::was_not_sent) {
-            answer = self.client.send(PATH, headers, text, TIME);
+            answer = self.client.send(PATH, headers, text, time);
         }
-        messages(answer.map_err(|error| format!("the host does not answer: {error}"))?)
+        read(answer.map_err(|error| format!("the host does not answer: {error}"))?)
     }
 
     /// The headers that repeat arguments of this call. A client over a pipe sends none.
@@ -196,9 +275,9 @@ impl Relay {
             json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": { "_meta": call.params.meta } });
         let of_list = headers.iter().filter(|(name, _)| *name != "mcp-method" && *name != "mcp-name");
         let of_list: Vec<_> = of_list.copied().chain([("mcp-method", "tools/list")]).collect();
-        let answers = self.send(&of_list, list.to_string().as_bytes())?;
+        let answer = self.send(&of_list, list.to_string().as_bytes(), Some(TIME))?;
         let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-        let listed = answers.first().map(|answer| read(answer)).unwrap_or_default();
+        let listed = answer.whole().map(read).unwrap_or_default();
         let tools = listed.pointer("/result/tools").and_then(Value::as_array);
         let name = call.params.name.as_deref();
         let tool = tools.and_then(|tools| tools.iter().find(|tool| tool["name"].as_str() == name));
@@ -213,7 +292,7 @@ impl Relay {
 }
 
 /// Whether the answer is that headers are missing.
-fn is_mismatch(answers: &[String]) -> bool {
+fn is_mismatch(answer: &Answer) -> bool {
     #[derive(Deserialize)]
     struct Refused {
         error: Code,
@@ -222,26 +301,47 @@ fn is_mismatch(answers: &[String]) -> bool {
     struct Code {
         code: i64,
     }
-    let refused = answers.first().and_then(|answer| serde_json::from_str::<Refused>(answer).ok());
+    let refused = answer.whole().and_then(|answer| serde_json::from_str::<Refused>(answer).ok());
     refused.is_some_and(|refused| refused.error.code == HEADER_MISMATCH)
 }
 
-/// The messages of an answer: one, or none to a notification. A refusal of the host's API is an error.
-fn messages(answer: Response<Body>) -> Result<Vec<String>, String> {
+/// Reads an answer, except for a stream. A refusal of the host's API is an error.
+fn read(answer: Response<Body>) -> Result<Answer, String> {
     let status = answer.status();
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let is_message = kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json");
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if status.is_success() && kind == EVENTS {
+        let events = answer.into_body().into_with_config().limit(u64::MAX).reader();
+        return Ok(Answer::Stream(Box::new(BufReader::new(events))));
+    }
     let text = answer.into_body().into_with_config().limit(MAX_MESSAGE).read_to_string();
     let text = text.map_err(|error| format!("the answer of the host is incomplete: {error}"))?;
-    if is_message {
+    if kind == "application/json" {
         // JSON has line ends only between its tokens.
-        return Ok(vec![text.replace(['\n', '\r'], " ")]);
+        return Ok(Answer::Whole(Some(text.replace(['\n', '\r'], " "))));
     }
     if status.is_success() {
-        return Ok(Vec::new());
+        return Ok(Answer::Whole(None));
     }
     let problem: api::Problem = serde_json::from_str(&text).unwrap_or_default();
     Err(if problem.detail.is_empty() { format!("the host answered {status}") } else { problem.detail })
+}
+
+/// The message of the next event. Empty for a comment. `None` at the end of the stream.
+fn event(events: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut message = String::new();
+    loop {
+        let mut line = String::new();
+        let rest = MAX_MESSAGE - message.len() as u64;
+        if events.by_ref().take(rest).read_line(&mut line)? == 0 {
+            return if rest == 0 { Err(io::Error::other("a message is too large")) } else { Ok(None) };
+        }
+        match line.strip_prefix("data:") {
+            Some(data) => message.push_str(data.trim()),
+            None if line.trim().is_empty() => return Ok(Some(message)),
+            None => {}
+        }
+    }
 }
 
 /// The answer to a request that failed on its way.

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::Principal;
 use http::{Request, Response};
-use mcp::{Endpoint, EndpointBounds, EndpointParts, Ready};
+use mcp::{Endpoint, EndpointBounds, EndpointParts, Ready, Unread};
 use registry::Registry;
-use server::McpClients;
+use server::{McpBody, McpClients, McpUnread};
 use toolgate::Host;
 
 use crate::report::Report;
@@ -42,8 +42,22 @@ struct Clients(Endpoint);
 
 #[async_trait]
 impl McpClients for Clients {
-    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes> {
-        self.0.answer(by, request).await
+    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: McpUnread) -> Response<McpBody> {
+        self.0.answer(by, request, Arc::new(Counted(unread))).await
+    }
+}
+
+/// What a client of the server has yet to read.
+struct Counted(McpUnread);
+
+#[async_trait]
+impl Unread for Counted {
+    async fn reserve(&self) -> Box<dyn Send + Sync> {
+        self.0.reserve().await
+    }
+
+    fn charge(&self, bytes: usize) -> Result<(), String> {
+        self.0.charge(bytes)
     }
 }
 
