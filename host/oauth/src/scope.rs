@@ -13,6 +13,12 @@ pub struct Scope {
     pub groups: BTreeSet<Group>,
 }
 
+impl Scope {
+    fn approves(&self) -> bool {
+        self.roles.contains(&Role::Approver) || self.roles.contains(&Role::Admin)
+    }
+}
+
 /// The scopes that mean something here, by name. All others give nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scopes(pub BTreeMap<String, Scope>);
@@ -34,16 +40,16 @@ impl Scopes {
         Principal { roles, groups: groups.into_iter().cloned().collect(), ..principal }
     }
 
-    /// The scope to ask for if this role is missing: the one with the fewest roles.
+    /// The scope to ask for if this role is missing: one that does not let its holder approve, with few
+    /// roles.
     #[must_use]
     pub fn with(&self, role: Role) -> Option<&str> {
         let giving = self.0.iter().filter(|(_, scope)| scope.roles.contains(&role));
-        giving.min_by_key(|(_, scope)| scope.roles.len()).map(|(name, _)| name.as_str())
+        giving.min_by_key(|(_, scope)| (scope.approves(), scope.roles.len())).map(|(name, _)| name.as_str())
     }
 
     /// The scopes that a client may ask for by itself. Clients ask for all of them, so none lets its holder approve.
     pub fn offered(&self) -> impl Iterator<Item = &str> {
-        let approves = |scope: &Scope| scope.roles.contains(&Role::Approver) || scope.roles.contains(&Role::Admin);
-        self.0.iter().filter(move |(_, scope)| !approves(scope)).map(|(name, _)| name.as_str())
+        self.0.iter().filter(|(_, scope)| !scope.approves()).map(|(name, _)| name.as_str())
     }
 }

@@ -1,5 +1,7 @@
 //! The names of principals with an access token. They begin with [`PREFIX`], which no token of the host's own may have.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::PrincipalId;
@@ -47,6 +49,13 @@ impl IssuerNames {
     #[must_use]
     pub fn has(&self, name: &PrincipalId) -> bool {
         name.as_str().starts_with(&self.0)
+    }
+}
+
+/// The beginning of the names.
+impl fmt::Display for IssuerNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -8,11 +8,12 @@ mod external;
 mod health;
 mod journal;
 mod logs;
-mod mcp;
+pub(crate) mod mcp;
 mod params;
 mod pending;
 mod plugins;
 mod policy;
+pub(crate) mod resource;
 mod session;
 mod standing;
 pub(crate) mod suspensions;
@@ -29,6 +30,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use serde::Serialize;
 use tower::ServiceExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -43,7 +45,7 @@ use crate::in_flight::{InFlight, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
 use crate::ports::Ports;
-use crate::{auth, cross_origin, guard, openapi};
+use crate::{access, auth, cross_origin, guard, openapi};
 
 /// All routes. The paths and the OpenAPI document come from the same declarations.
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -113,8 +115,9 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         login_throttle: LoginThrottle::default(),
         document,
     });
-    // JSON-RPC is not part of the OpenAPI document.
-    let router = router.route(mcp::PATH, axum::routing::post(mcp::exchange));
+    // JSON-RPC and OAuth are not part of the OpenAPI document.
+    let router = router.route(mcp::PATH, post(mcp::exchange));
+    let router = resource::PATHS.into_iter().fold(router, |router, path| router.route(path, get(resource::read)));
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
         async || Error::new(Code::MethodNotAllowed, "this path does not have this method; see /openapi.json"),
     );
@@ -124,6 +127,7 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         None => router,
     };
     router
+        .layer(from_fn_with_state(app.clone(), access::layer))
         .layer(from_fn_with_state(app.clone(), auth::refresh))
         .layer(from_fn_with_state(app.clone(), guard::host))
         .layer(CatchPanicLayer::custom(panicked))
