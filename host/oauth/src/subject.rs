@@ -71,7 +71,8 @@ mod tests {
         let long = "x".repeat(300);
         let digest = ours.of("two words").unwrap().as_str().rsplit_once(DIGEST).unwrap().1.to_owned();
         let imitated = format!("{DIGEST}{digest}");
-        let subjects = ["alice", "Alice", "alice@example.com", "two words", &imitated, "ü", "u\u{308}", "a\0", &long, "admin"];
+        let subjects =
+            ["alice", "Alice", "alice@example.com", "two words", &imitated, "ü", "u\u{308}", "a\0", &long, "admin"];
         let names: BTreeSet<PrincipalId> =
             [&ours, &other].iter().flat_map(|names| subjects.map(|subject| names.of(subject).unwrap())).collect();
         assert_eq!(names.len(), 2 * subjects.len(), "{names:?}");

@@ -9,9 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::principal::Role;
 use domain::{Span, Timestamp};
+use ring::hmac;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
-use ring::hmac;
 use serde_json::{Value, json};
 use toolgate_oauth::{
     Algorithm, Fetch, FetchError, Invalid, MAX_AGE, MAX_KEPT, NotAccepted, PAUSE, Scopes, Settings, Verified, Verifier,

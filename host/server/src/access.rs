@@ -54,7 +54,8 @@ pub(crate) async fn layer(State(app): State<App>, mut request: Request, next: Ne
         }
         _ => None,
     };
-    let value = challenge.and_then(|parameters| HeaderValue::try_from(format!("Bearer {}", parameters.join(", "))).ok());
+    let value =
+        challenge.and_then(|parameters| HeaderValue::try_from(format!("Bearer {}", parameters.join(", "))).ok());
     if let Some(value) = value {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
     }

@@ -38,9 +38,9 @@ mod signed;
 pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};
 pub use ports::{
-    About, AccessToken, AccessTokens, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts, LongRequests,
-    McpClients, NotRevoked, PluginFault, Plugins, Ports, ProtectedResource, PutError, RevokedSessions, ServerSettings,
-    Sessions, TokenRefusal,
+    About, AccessToken, AccessTokens, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts,
+    LongRequests, McpClients, NotRevoked, PluginFault, Plugins, Ports, ProtectedResource, PutError, RevokedSessions,
+    ServerSettings, Sessions, TokenRefusal,
 };
 pub use serve::{Connections, Tls, TlsError, TlsFiles, serve};
 pub use signed::{OpenedBy, SessionMark, SigningKey};

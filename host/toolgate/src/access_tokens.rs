@@ -134,7 +134,8 @@ mod tests {
     use crate::config::Config;
 
     fn table(more: &str) -> OauthTable {
-        let begin = "[oauth]\nissuer = \"https://login.example.com/realms/a\"\naudience = \"https://host.example/x/mcp\"\n";
+        let begin =
+            "[oauth]\nissuer = \"https://login.example.com/realms/a\"\naudience = \"https://host.example/x/mcp\"\n";
         Config::parse(&format!("{begin}{more}"), Path::new("t")).unwrap().oauth.unwrap()
     }
 
@@ -143,11 +144,15 @@ mod tests {
         let default = table("").resource();
         assert_eq!(default.scopes_supported, ["tools:call"]);
         assert_eq!(default.url, "https://host.example/.well-known/oauth-protected-resource/x/mcp");
-        let more = "[oauth.scopes]\n\"a\" = [\"approver\", \"caller\"]\n\"b\" = [\"caller\", \"client\", \"group:finance\"]\n";
+        let more =
+            "[oauth.scopes]\n\"a\" = [\"approver\", \"caller\"]\n\"b\" = [\"caller\", \"client\", \"group:finance\"]\n";
         let table = table(more);
         assert_eq!(table.resource().scopes_supported, ["b"]);
         let scopes = table.settings().scopes;
-        assert_eq!([Role::Caller, Role::Approver, Role::Admin].map(|role| scopes.with(role)), [Some("b"), Some("a"), None]);
+        assert_eq!(
+            [Role::Caller, Role::Approver, Role::Admin].map(|role| scopes.with(role)),
+            [Some("b"), Some("a"), None]
+        );
     }
 
     #[test]

@@ -15,8 +15,8 @@ use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, Note, PluginStatus, Registry};
 use server::{
-    About, AccessTokens, Checkpoints, Connections, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, Ports, PutError,
-    ServerSettings, Sessions, TlsFiles,
+    About, AccessTokens, Checkpoints, Connections, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, Ports,
+    PutError, ServerSettings, Sessions, TlsFiles,
 };
 
 use crate::access_tokens::{AllPrincipals, OfIssuer};

@@ -225,7 +225,9 @@ impl Tokens {
     fn last(&self, matches: impl Fn(&TokenHolder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = None;
-        for (holder, digest) in known.content.tokens.iter().filter(|(holder, _)| !known.is_outdated && !is_reserved(&holder.name)) {
+        for (holder, digest) in
+            known.content.tokens.iter().filter(|(holder, _)| !known.is_outdated && !is_reserved(&holder.name))
+        {
             if matches(holder, digest) {
                 found = Some((holder, digest));
             }
@@ -344,7 +346,11 @@ impl Principals for Tokens {
 
     fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.content.tokens.iter().any(|(holder, _)| holder.name == *id && holder.created_at <= since)
+        known
+            .content
+            .tokens
+            .iter()
+            .any(|(holder, _)| holder.name == *id && holder.created_at <= since && !is_reserved(&holder.name))
     }
 }
 

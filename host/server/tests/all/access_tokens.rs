@@ -8,7 +8,7 @@ use axum::http::{Request, Response, header};
 use domain::{Principal, PrincipalId, Span, Timestamp, principal::Role};
 use futures::StreamExt as _;
 use serde_json::json;
-use toolgate_server::{AccessToken, AccessTokens, McpClients, ProtectedResource, TokenRefusal};
+use toolgate_server::{AccessToken, AccessTokens, McpClients, ProtectedResource, ServerSettings, TokenRefusal};
 use toolgate_tests::world::settle;
 use tower::ServiceExt as _;
 
@@ -71,7 +71,8 @@ impl McpClients for Clients {
 }
 
 fn server() -> TestServer {
-    let mut server = TestServer::new();
+    // Streams notice soon that their tokens have expired.
+    let mut server = TestServer::with(ServerSettings { recheck: Span::from_millis(1), ..ServerSettings::default() });
     server.answer_mcp_clients(Arc::new(Clients));
     server.accept_access_tokens(Arc::new(Issuer(ProtectedResource {
         resource: "https://host.example/mcp".into(),
@@ -172,7 +173,7 @@ async fn request_ends_when_its_access_token_expires() {
     waiting.abort();
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn stream_ends_when_its_access_token_expires() {
     let server = server();
     let path = "/v1/conversations/n/events";

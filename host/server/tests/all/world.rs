@@ -15,8 +15,9 @@ use domain::{ConversationId, Digest, LoadRule, PluginName, Principal, PrincipalI
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    About, AccessTokens, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Links, McpClients, NotRevoked, OpenedBy,
-    PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
+    About, AccessTokens, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Links, McpClients, NotRevoked,
+    OpenedBy, PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions,
+    SigningKey,
 };
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::disk::SimDisk;

@@ -141,19 +141,26 @@ impl FromStr for ScopeGift {
 /// Checks what one value alone does not show.
 pub(super) fn check(table: Option<&OauthTable>, source: &Source) -> Result<(), ConfigError> {
     let Some(table) = table else { return Ok(()) };
-    let fail = |key: &str, message: String, hint: &str| {
-        Err(source.error(&["oauth", key], message, Some(hint.to_owned())))
-    };
+    let fail =
+        |key: &str, message: String, hint: &str| Err(source.error(&["oauth", key], message, Some(hint.to_owned())));
     if !table.audience.0.url.path().ends_with(RESOURCE) {
         let message = format!("{:?} is not the URL of {RESOURCE} of this host", table.audience.0.text);
-        return fail("audience", message, "write the URL that clients use: `audience = \"https://toolgate.example.com/mcp\"`");
+        return fail(
+            "audience",
+            message,
+            "write the URL that clients use: `audience = \"https://toolgate.example.com/mcp\"`",
+        );
     }
     if table.leeway_ms.is_some_and(|leeway| leeway > MAX_LEEWAY) {
         let message = format!("`leeway_ms` is above {MAX_LEEWAY}, and expired tokens would be accepted as long");
         return fail("leeway_ms", message, "set the clocks, and write a small number");
     }
     if table.algorithms.as_ref().is_some_and(BTreeSet::is_empty) {
-        return fail("algorithms", "no algorithm is left, so no token would be accepted".to_owned(), "name at least one");
+        return fail(
+            "algorithms",
+            "no algorithm is left, so no token would be accepted".to_owned(),
+            "name at least one",
+        );
     }
     let calls = |gifts: &BTreeSet<Parsed<ScopeGift>>| {
         let has = |role| gifts.contains(&Parsed(ScopeGift::Role(role)));
