@@ -1,5 +1,7 @@
 //! Tokens of a simulated issuer: what is accepted, what is refused, and how often the issuer is asked.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -237,40 +237,90 @@ fn every_key_reaches_the_host() {
     assert_eq!((config.bounds(31).disk_reserve, config.bounds(31).arguments), (30, 31));
 }
 
+const ISSUER: &str = "[oauth]\nissuer = \"https://a.example/\"\naudience = \"https://b.example/mcp\"\n";
+
 #[test]
 fn authorization_server_is_read_from_the_configuration() {
-    let begin = "[oauth]\nissuer = \"https://a.example/\"\naudience = \"https://b.example/mcp\"\n";
-    let more = |more: &str| format!("{begin}{more}\n");
+    let more = |more: &str| format!("{ISSUER}{more}\n");
     let config =
         Config::parse(&more("leeway_ms = 7\nalgorithms = [\"ES256\"]\njwks = \"https://a.example/k\""), Path::new("t"));
     let table = config.expect("fine").oauth.expect("a table");
     // Tokens name it with the slash.
     assert_eq!((table.issuer.0.text.as_str(), table.leeway_ms), ("https://a.example/", Some(7)));
-    check(&more("isuer = 1"), &expect![[r#"
+    check(
+        &more("isuer = 1"),
+        &expect![[r#"
         toolgate.toml:4:1: there is no key `isuer` here; the keys are `issuer`, `audience`, `jwks`, `scopes`, `leeway_ms`, `algorithms`
-        did you mean `issuer`?"#]]);
-    check(&more("algorithms = [\"HS256\"]"), &expect![[r#"
+        did you mean `issuer`?"#]],
+    );
+    check(
+        &more("algorithms = [\"HS256\"]"),
+        &expect![[r#"
         toolgate.toml:4:15: `algorithms` is "HS256", and it must be one of `RS256`, `PS256`, `ES256`, `EdDSA`
-        did you mean `ES256`?"#]]);
-    check(&more("algorithms = [\"none\"]"), &expect![[r#"toolgate.toml:4:15: `algorithms` is "none", and it must be one of `RS256`, `PS256`, `ES256`, `EdDSA`"#]]);
-    check(&more("algorithms = []"), &expect![[r#"
+        did you mean `ES256`?"#]],
+    );
+    check(
+        &more("algorithms = [\"none\"]"),
+        &expect![[
+            r#"toolgate.toml:4:15: `algorithms` is "none", and it must be one of `RS256`, `PS256`, `ES256`, `EdDSA`"#
+        ]],
+    );
+    check(
+        &more("algorithms = []"),
+        &expect![[r#"
         toolgate.toml:4:1: no algorithm is left, so no token would be accepted
-        name at least one"#]]);
-    check(&more("leeway_ms = 300001"), &expect![[r#"
+        name at least one"#]],
+    );
+    check(
+        &more("leeway_ms = 300001"),
+        &expect![[r#"
         toolgate.toml:4:1: `leeway_ms` is above 300000, and expired tokens would be accepted as long
-        set the clocks, and write a small number"#]]);
-    check(&more("jwks = \"http://a.example/k\""), &expect![[r#"toolgate.toml:4:8: "http://a.example/k" cannot be used: it needs https, except for a server on this machine"#]]);
-    check(&more("scopes = { \"a\" = [\"admin\"] }"), &expect!["toolgate.toml:4:18: no scope can give the role admin; use a token of the host"]);
-    check(&more("scopes = { \"a\" = [\"callr\"] }"), &expect![[r#"toolgate.toml:4:18: "callr" must be "caller", "client", "approver" or "group:NAME""#]]);
-    check(&more("scopes = { \"a b\" = [\"caller\"] }"), &expect![[r#"toolgate.toml:4:12: "a b" is not a scope: expected 1 to 128 visible ASCII characters other than " and \"#]]);
-    check(&more("scopes = { \"a\" = [\"caller\", \"approver\"] }"), &expect![[r#"
+        set the clocks, and write a small number"#]],
+    );
+    check(
+        &more("jwks = \"http://a.example/k\""),
+        &expect![[
+            r#"toolgate.toml:4:8: "http://a.example/k" cannot be used: it needs https, except for a server on this machine"#
+        ]],
+    );
+}
+
+#[test]
+fn scopes_and_places_of_an_authorization_server_are_checked() {
+    let more = |more: &str| format!("{ISSUER}{more}\n");
+    check(
+        &more("scopes = { \"a\" = [\"admin\"] }"),
+        &expect!["toolgate.toml:4:18: no scope can give the role admin; use a token of the host"],
+    );
+    check(
+        &more("scopes = { \"a\" = [\"callr\"] }"),
+        &expect![[r#"toolgate.toml:4:18: "callr" must be "caller", "client", "approver" or "group:NAME""#]],
+    );
+    check(
+        &more("scopes = { \"a b\" = [\"caller\"] }"),
+        &expect![[
+            r#"toolgate.toml:4:12: "a b" is not a scope: expected 1 to 128 visible ASCII characters other than " and \"#
+        ]],
+    );
+    check(
+        &more("scopes = { \"a\" = [\"caller\", \"approver\"] }"),
+        &expect![[r#"
         toolgate.toml:4:1: no scope gives `caller` without `approver`, so MCP clients could not ask for a scope
-        add `"tools:call" = ["caller"]`"#]]);
+        add `"tools:call" = ["caller"]`"#]],
+    );
     check(&more("scopes = { \"a\" = [\"caller\"], \"b\" = [\"approver\", \"group:finance\"] }"), &expect!["fine"]);
-    check("[oauth]\nissuer = \"https://a.example\"\naudience = \"https://b.example\"", &expect![[r#"
+    check(
+        "[oauth]\nissuer = \"https://a.example\"\naudience = \"https://b.example\"",
+        &expect![[r#"
         toolgate.toml:3:1: "https://b.example" is not the URL of /mcp of this host
-        write the URL that clients use: `audience = "https://toolgate.example.com/mcp"`"#]]);
-    check("[oauth]\nissuer = \"http://192.168.1.2\"\naudience = \"https://b.example/mcp\"", &expect![[r#"toolgate.toml:2:10: "http://192.168.1.2" cannot be used: it needs https, except for a server on this machine"#]]);
+        write the URL that clients use: `audience = "https://toolgate.example.com/mcp"`"#]],
+    );
+    check(
+        "[oauth]\nissuer = \"http://192.168.1.2\"\naudience = \"https://b.example/mcp\"",
+        &expect![[
+            r#"toolgate.toml:2:10: "http://192.168.1.2" cannot be used: it needs https, except for a server on this machine"#
+        ]],
+    );
     check("[oauth]\nissuer = \"http://127.0.0.1:9\"\naudience = \"http://localhost:7420/mcp\"", &expect!["fine"]);
     check("[oauth]\nissuer = \"https://a.example\"", &expect!["toolgate.toml:1:1: the key `audience` is missing"]);
 }
