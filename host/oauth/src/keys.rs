@@ -92,7 +92,7 @@ impl Keys {
     }
 
     /// Fetches the keys, unless somebody did meanwhile. Goes on if the caller leaves: otherwise clients that disconnect could
-    /// prevent it for ever.
+    /// prevent it forever.
     async fn refresh(self: &Arc<Self>, now: Timestamp) {
         let fetching = self.fetching.clone().lock_owned().await;
         if !self.known().may_fetch(now) {

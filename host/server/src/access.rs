@@ -1,5 +1,5 @@
-//! What is special about access tokens of an authorization server, in one layer around the routes: a request ends when its
-//! token expires, and a refusal tells the client how to get a better token (RFC 6750, RFC 9728).
+//! One layer around the routes for access tokens of an authorization server: a request ends when its token expires, and a
+//! refusal tells the client how to get a better token (RFC 6750, RFC 9728).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::error::{Code, Error, MissingRole};
-use crate::http::mcp;
+use crate::paths;
 use crate::ports::AccessTokens;
 
 /// Tells the layer when the access token of a request expires.
@@ -26,7 +26,7 @@ impl Expiry {
     }
 }
 
-/// What the refusal of a request depends on.
+/// The facts about a request that its challenge depends on.
 struct Asked {
     /// Whether it is for the resource whose identifier the metadata has.
     is_for_resource: bool,
@@ -36,7 +36,7 @@ struct Asked {
 /// The layer. Does nothing if the host accepts no access tokens.
 pub(crate) async fn layer(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let Some(tokens) = app.ports.access_tokens.clone() else { return next.run(request).await };
-    let is_for_resource = request.uri().path() == mcp::PATH;
+    let is_for_resource = request.uri().path() == paths::MCP;
     let asked = Asked { is_for_resource, has_token: request.headers().contains_key(header::AUTHORIZATION) };
     let (expiry, expiring) = watch::channel(None);
     request.extensions_mut().insert(Expiry(Arc::new(expiry)));

@@ -29,8 +29,8 @@ use crate::access::Expiry;
 use crate::app::{App, State};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
-use crate::http::resource;
 use crate::in_flight::{InFlightRequest, RequestKind};
+use crate::paths::RESOURCE_METADATA;
 use crate::ports::{AccessToken, TokenRefusal};
 use crate::serve::ConnectionHandle;
 use crate::signed::{OpenedBy, Pass, Purpose};
@@ -125,7 +125,7 @@ impl Credential {
 }
 
 /// The routes that authenticate nobody.
-const PUBLIC: [&str; 5] = ["/healthz", "/readyz", "/openapi.json", resource::PATHS[0], resource::PATHS[1]];
+const PUBLIC: [&str; 5] = ["/healthz", "/readyz", "/openapi.json", RESOURCE_METADATA[0], RESOURCE_METADATA[1]];
 
 /// Learns of new and of revoked tokens before a request. Public routes and pages, which have no route, do not wait for it:
 /// if the tokens cannot be read, the host is still alive.

@@ -8,12 +8,12 @@ mod external;
 mod health;
 mod journal;
 mod logs;
-pub(crate) mod mcp;
+mod mcp;
 mod params;
 mod pending;
 mod plugins;
 mod policy;
-pub(crate) mod resource;
+mod resource;
 mod session;
 mod standing;
 pub(crate) mod suspensions;
@@ -45,7 +45,7 @@ use crate::in_flight::{InFlight, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
 use crate::ports::Ports;
-use crate::{access, auth, cross_origin, guard, openapi};
+use crate::{access, auth, cross_origin, guard, openapi, paths};
 
 /// All routes. The paths and the OpenAPI document come from the same declarations.
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -116,8 +116,9 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         document,
     });
     // JSON-RPC and OAuth are not part of the OpenAPI document.
-    let router = router.route(mcp::PATH, post(mcp::exchange));
-    let router = resource::PATHS.into_iter().fold(router, |router, path| router.route(path, get(resource::read)));
+    let router = router.route(paths::MCP, post(mcp::exchange));
+    let router =
+        paths::RESOURCE_METADATA.into_iter().fold(router, |router, path| router.route(path, get(resource::read)));
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
         async || Error::new(Code::MethodNotAllowed, "this path does not have this method; see /openapi.json"),
     );

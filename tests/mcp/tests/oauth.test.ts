@@ -88,7 +88,7 @@ describe("an authorization server", () => {
     });
   });
 
-  it("gives tokens of which only those for this host and with the scope are accepted", async () => {
+  it("gives tokens that need this audience and the scope", async () => {
     assert.equal((await listed(await issuer.token(resource, CALL))).status, 200);
     const elsewhere = await listed(await issuer.token("http://127.0.0.1:9/mcp", CALL));
     assert.equal(elsewhere.status, 401);

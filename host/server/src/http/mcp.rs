@@ -12,8 +12,6 @@ use crate::error::{Code, Error, Result};
 use crate::in_flight::RequestKind;
 use crate::serve::Closing;
 
-pub(crate) const PATH: &str = "/mcp";
-
 /// Answers one message. Only a token authenticates: a browser sends a cookie with requests that its user did not make.
 pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, request: Request) -> Result<Response<Body>> {
     let (mut parts, body) = request.into_parts();

@@ -8,10 +8,6 @@ use axum::response::Response;
 use super::{App, verbatim};
 use crate::error::{Code, Error, Result};
 
-/// Clients look beside the path of the resource, and then at the root.
-pub(crate) const PATHS: [&str; 2] =
-    ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"];
-
 /// Reads the metadata. It is for clients that have no token yet.
 pub(super) async fn read(State(app): State<App>) -> Result<Response> {
     let Some(tokens) = &app.ports.access_tokens else {
