@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 /// The beginning of every name.
 const PREFIX: &str = "oauth:";
 
-/// The beginning of a digest in the place of a subject.
+/// The beginning of the digest of a subject.
 const DIGEST: &str = "sha256:";
 
 /// The bytes of the issuer's digest in a name.

@@ -1,8 +1,8 @@
 //! The HTTP server. Only this crate serves HTTP.
 //!
 //! A request passes these layers, from the outside in: the headers of every response (`guard`), metrics (`metrics`),
-//! the handler of panics, the check of the host name (`guard`), the tokens that changed (`auth`), CORS (`cross_origin`), access
-//! tokens (`access`), and then its route in
+//! the handler of panics, the check of the host name (`guard`), the tokens that changed (`auth`), access tokens
+//! (`access`), CORS (`cross_origin`), and then its route in
 //! [`http`](self), which has one file per resource. A route knows its principal from the transport only (`auth`): from
 //! a token, or from the cookie of a session that was opened with one (`signed`). It reads the body once (`body`,
 //! [`api`]), calls [`dispatch::Handle`], and writes the response in the types of [`api`]. `error` turns every error
