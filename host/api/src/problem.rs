@@ -63,6 +63,7 @@ codes! {
     TooSlow = 408 "too-slow" "The body did not arrive in time",
     Fault = 500 "fault" "The host failed",
     Damaged = 500 "damaged" "A stored record is damaged",
+    IssuerUnavailable = 503 "issuer-unavailable" "The keys of the authorization server are unknown",
     Loading = 503 "loading" "Plugins are still being loaded",
     StoreFailed = 503 "store-failed" "The disk of the host failed",
     NoSpace = 507 "no-space" "The disk of the host is full",
@@ -142,7 +143,7 @@ pub struct Problem {
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingView>,
-    /// Try again after this many seconds (`busy`). The header `retry-after` has the same value.
+    /// Try again after this many seconds (`busy`, `issuer-unavailable`). The header `retry-after` has the same value.
     pub retry_after: Option<u64>,
     /// The id of the fault in the host's log (`fault`, `damaged`).
     pub fault: Option<String>,

@@ -7,6 +7,9 @@
 //! header `x-toolgate-csrf`, whose value only a page of this host can read. It is refused if the browser says that it comes
 //! from another site or port. With an `authorization` header, the cookie is ignored.
 //!
+//! A host may also accept access tokens of an authorization server. They open no session, because nobody revokes them
+//! here: each is valid until it expires ([`crate::access`]).
+//!
 //! A session represents the token that opened it. Each request looks up the roles of the token's holder, and revoking
 //! the token ends the session. A session that a link opened covers one suspension, and only routes with
 //! [`Authenticated`] accept it. It has its own cookie and does not replace a log-in: [`Passes`].
@@ -22,10 +25,13 @@ use domain::{
     principal::{Channel, Role},
 };
 
+use crate::access::Expiry;
 use crate::app::{App, State};
 use crate::cookies;
 use crate::error::{Code, Error, Result};
 use crate::in_flight::{InFlightRequest, RequestKind};
+use crate::paths::RESOURCE_METADATA;
+use crate::ports::{AccessToken, TokenRefusal};
 use crate::serve::ConnectionHandle;
 use crate::signed::{OpenedBy, Pass, Purpose};
 
@@ -47,27 +53,47 @@ pub(crate) struct Authenticated {
     pub(crate) in_flight: InFlightRequest,
 }
 
+/// The same without sessions of links, for streams, which check the credential again.
+pub(crate) struct Full(pub(crate) Authenticated);
+
 /// The credential of a request.
 #[derive(Clone)]
 pub(crate) enum Credential {
     Bearer(String),
+    /// An access token of the authorization server, which was checked when the request began.
+    Access(Box<AccessToken>),
     /// A session, which represents a token.
     Session(Pass),
 }
 
 impl Credential {
     /// The credential of a request.
-    pub(crate) fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Self> {
+    async fn of(uri: &Uri, headers: &HeaderMap, app: &State) -> Result<Self> {
         if headers.contains_key(header::AUTHORIZATION) {
-            return Ok(Self::Bearer(bearer(headers)?.to_owned()));
+            return Self::of_token(bearer(headers)?, app).await;
         }
         Passes::of(uri, headers, app).meant(uri, headers, app).map(Self::Session)
+    }
+
+    /// The credential of a token. Tokens of the host have no dot, and access tokens have two.
+    async fn of_token(token: &str, app: &State) -> Result<Self> {
+        let access_tokens = app.ports.access_tokens.as_ref().filter(|_| token.matches('.').count() == 2);
+        let Some(access_tokens) = access_tokens else { return Ok(Self::Bearer(token.to_owned())) };
+        let verified = access_tokens.verify(token, app.ports.handle.now()).await;
+        verified.map(|token| Self::Access(Box::new(token))).map_err(|refusal| match refusal {
+            TokenRefusal::Invalid(detail) => Error::new(Code::Unauthorized, detail),
+            TokenRefusal::Unchecked(detail) => Error::unchecked(detail),
+        })
     }
 
     /// The principal of this credential, while it is valid, with the channel that the credential proves.
     pub(crate) fn principal(&self, app: &State) -> Option<Principal> {
         match self {
             Self::Bearer(token) => Some(Principal { channel: Channel::Api, ..app.ports.auth.principal(token)? }),
+            Self::Access(token) => {
+                let is_valid = app.ports.handle.now() < token.expires;
+                is_valid.then(|| Principal { channel: Channel::Api, ..token.principal.clone() })
+            }
             Self::Session(pass) => {
                 let holder = holder(pass, app)?;
                 let link = pass.only.map(|_| LinkId::from_bits(pass.id));
@@ -99,7 +125,7 @@ impl Credential {
 }
 
 /// The routes that authenticate nobody.
-const PUBLIC: [&str; 3] = ["/healthz", "/readyz", "/openapi.json"];
+const PUBLIC: [&str; 5] = ["/healthz", "/readyz", "/openapi.json", RESOURCE_METADATA[0], RESOURCE_METADATA[1]];
 
 /// Learns of new and of revoked tokens before a request. Public routes and pages, which have no route, do not wait for it:
 /// if the tokens cannot be read, the host is still alive.
@@ -219,7 +245,7 @@ impl Authenticated {
     /// The only suspension that a session of a link gives access to.
     pub(crate) fn only(&self) -> Option<SuspensionId> {
         match &self.credential {
-            Credential::Bearer(_) => None,
+            Credential::Bearer(_) | Credential::Access(_) => None,
             Credential::Session(pass) => pass.only,
         }
     }
@@ -257,13 +283,17 @@ impl FromRequestParts<App> for Authenticated {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let credential = Credential::of(&parts.uri, &parts.headers, app)?;
+        let credential = Credential::of(&parts.uri, &parts.headers, app).await?;
         let unknown = || match &credential {
             Credential::Bearer(_) => Error::new(Code::Unauthorized, "the bearer token is not known here"),
+            Credential::Access(_) => Error::new(Code::Unauthorized, "the access token has expired"),
             Credential::Session(_) => over(),
         };
         let by = credential.principal(app).ok_or_else(unknown)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;
+        if let (Credential::Access(token), Some(expiry)) = (&credential, parts.extensions.get::<Expiry>()) {
+            expiry.set(token.expires);
+        }
         // A router without a server has no connections.
         if let Some(connection) = parts.extensions.get::<ConnectionHandle>() {
             connection.set_authenticated();
@@ -275,7 +305,7 @@ impl FromRequestParts<App> for Authenticated {
     }
 }
 
-impl FromRequestParts<App> for By {
+impl FromRequestParts<App> for Full {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
@@ -283,6 +313,15 @@ impl FromRequestParts<App> for By {
         if authenticated.only().is_some() {
             return Err(beyond_the_link());
         }
+        Ok(Self(authenticated))
+    }
+}
+
+impl FromRequestParts<App> for By {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let Full(authenticated) = Full::from_request_parts(parts, app).await?;
         Ok(Self(authenticated.by, authenticated.in_flight))
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn layer(origins: &[String]) -> Option<CorsLayer> {
             .allow_origin(AllowOrigin::list(allowed))
             .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
             .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE].into_iter().chain(headers).collect::<Vec<_>>())
-            .expose_headers([header::RETRY_AFTER])
+            .expose_headers([header::RETRY_AFTER, header::WWW_AUTHENTICATE])
             .max_age(MAX_AGE),
     )
 }

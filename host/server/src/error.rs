@@ -13,6 +13,13 @@ use domain::{Refusal, Timestamp, principal::Role, retention::RemovalRule};
 
 use crate::ports::{BackupError, PluginFault, PutError};
 
+/// The `retry-after` if an access token cannot be checked, in seconds.
+const RETRY_ISSUER: u64 = 5;
+
+/// The role that the principal of a request lacks, beside a response for the layers around the routes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MissingRole(pub(crate) Role);
+
 /// A request that was not carried out.
 #[derive(Debug)]
 pub(crate) struct Error(Box<Problem>);
@@ -55,6 +62,13 @@ impl Error {
     pub(crate) fn busy(detail: impl Into<String>, retry_after: u64) -> Self {
         let mut error = Self::new(Code::Busy, detail);
         error.0.retry_after = Some(retry_after);
+        error
+    }
+
+    /// An access token cannot be checked now.
+    pub(crate) fn unchecked(detail: impl Into<String>) -> Self {
+        let mut error = Self::new(Code::IssuerUnavailable, detail);
+        error.0.retry_after = Some(RETRY_ISSUER);
         error
     }
 
@@ -154,6 +168,7 @@ impl Error {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let problem = self.into_problem();
+        let missing = problem.role.as_ref().map(|role| MissingRole(role.0));
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(&problem)).into_response();
         let headers = response.headers_mut();
@@ -161,6 +176,9 @@ impl IntoResponse for Error {
         headers.extend(problem.retry_after.map(|seconds| (header::RETRY_AFTER, HeaderValue::from(seconds))));
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"toolgate\""));
+        }
+        if let Some(missing) = missing {
+            response.extensions_mut().insert(missing);
         }
         response
     }

@@ -13,6 +13,7 @@ mod params;
 mod pending;
 mod plugins;
 mod policy;
+mod resource;
 mod session;
 mod standing;
 pub(crate) mod suspensions;
@@ -29,6 +30,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use serde::Serialize;
 use tower::ServiceExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -43,7 +45,7 @@ use crate::in_flight::{InFlight, Unread};
 use crate::login_throttle::LoginThrottle;
 use crate::metrics::{self, Meters};
 use crate::ports::Ports;
-use crate::{auth, cross_origin, guard, openapi};
+use crate::{access, auth, cross_origin, guard, openapi, paths};
 
 /// All routes. The paths and the OpenAPI document come from the same declarations.
 pub(crate) fn routes() -> OpenApiRouter<App> {
@@ -113,8 +115,10 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         login_throttle: LoginThrottle::default(),
         document,
     });
-    // JSON-RPC is not part of the OpenAPI document.
-    let router = router.route(mcp::PATH, axum::routing::post(mcp::exchange).get(mcp::exchange));
+    // JSON-RPC and OAuth are not part of the OpenAPI document.
+    let router = router.route(paths::MCP, post(mcp::exchange).get(mcp::exchange));
+    let router =
+        paths::RESOURCE_METADATA.into_iter().fold(router, |router, path| router.route(path, get(resource::read)));
     let router = router.fallback(async move |request: Request| page(pages, request).await).method_not_allowed_fallback(
         async || Error::new(Code::MethodNotAllowed, "this path does not have this method; see /openapi.json"),
     );
@@ -124,6 +128,7 @@ pub fn router_with_pages(ports: Ports, pages: Router) -> Router {
         None => router,
     };
     router
+        .layer(from_fn_with_state(app.clone(), access::layer))
         .layer(from_fn_with_state(app.clone(), auth::refresh))
         .layer(from_fn_with_state(app.clone(), guard::host))
         .layer(CatchPanicLayer::custom(panicked))

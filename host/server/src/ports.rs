@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{Request, Response};
 use dispatch::ports::{Question, StoreFault};
-use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp};
-
+use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
 use http_body_util::combinators::UnsyncBoxBody;
+use serde::Serialize;
 use tokio::sync::mpsc;
 
 pub use crate::mcp_unread::McpUnread;
@@ -26,6 +26,8 @@ pub struct Ports {
     pub policy: Arc<dyn ExplainPolicy>,
     /// Finds the principal of a token.
     pub auth: Arc<dyn Authenticate>,
+    /// Accepts access tokens of an authorization server too. Without it, only `auth` knows principals.
+    pub access_tokens: Option<Arc<dyn AccessTokens>>,
     /// Signs and revokes sessions and links.
     pub sessions: Sessions,
     pub backups: Arc<dyn Backups>,
@@ -159,6 +161,52 @@ pub trait Authenticate: Send + Sync {
 
     /// The principal of this name and the SHA-256 of its token.
     fn named(&self, name: &PrincipalId) -> Option<(Principal, Digest)>;
+}
+
+/// Checks the access tokens of an authorization server (OAuth 2.1).
+#[async_trait]
+pub trait AccessTokens: Send + Sync {
+    /// The holder of this token. It may wait some seconds for the keys of the authorization server, in another thread.
+    ///
+    /// # Errors
+    /// [`TokenRefusal`].
+    async fn verify(&self, token: &str, now: Timestamp) -> Result<AccessToken, TokenRefusal>;
+
+    /// The host as a protected resource.
+    fn resource(&self) -> &ProtectedResource;
+
+    /// The scope to ask for if this role is missing.
+    fn scope_with(&self, role: Role) -> Option<String>;
+}
+
+/// A valid access token. Nobody revokes it here, so it is valid until it expires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessToken {
+    pub principal: Principal,
+    pub expires: Timestamp,
+}
+
+/// Why an access token is not accepted, in a sentence for its holder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenRefusal {
+    #[error("{0}")]
+    Invalid(String),
+    /// It cannot be checked now.
+    #[error("{0}")]
+    Unchecked(String),
+}
+
+/// The metadata of the host as a protected resource (RFC 9728).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProtectedResource {
+    /// The identifier of the resource: the URL of `/mcp`.
+    pub resource: String,
+    pub authorization_servers: Vec<String>,
+    pub scopes_supported: Vec<String>,
+    pub bearer_methods_supported: [&'static str; 1],
+    /// The URL of this metadata.
+    #[serde(skip)]
+    pub url: String,
 }
 
 /// Signs and revokes sessions and links. They are signed and not stored, so they survive a restart if the key does.

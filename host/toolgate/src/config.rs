@@ -13,6 +13,7 @@ mod grants;
 mod http_server;
 mod limits;
 mod manifest;
+mod oauth;
 mod policies;
 mod policy;
 mod quota;
@@ -42,6 +43,7 @@ pub use grants::{Grant, HolderTable};
 pub use http_server::{ServerTable, TlsTable, WebOrigin};
 pub use limits::LimitsTable;
 pub use manifest::manifest;
+pub use oauth::{AlgorithmName, OauthTable, ScopeGift, ScopeName, ServerUrl};
 pub use policies::{ComponentTable, PoliciesTable, PolicyComponent};
 pub use policy::{
     Bound, ChannelName, ConditionTable, EscalateTable, ExampleTable, NeedTable, PolicyTable, RiskName, RuleName,
@@ -151,6 +153,8 @@ pub struct Config {
     /// Limits on HTTP clients.
     #[serde(alias = "door")]
     pub server: ServerTable,
+    /// The authorization server whose access tokens the host accepts. Default: none.
+    pub oauth: Option<OauthTable>,
     /// Grants and limits of single plugins, by name.
     #[schemars(with = "BTreeMap<String, PluginTable>")]
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,

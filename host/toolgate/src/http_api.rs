@@ -15,14 +15,15 @@ use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, Note, PluginStatus, Registry};
 use server::{
-    About, Checkpoints, Connections, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, Ports, PutError,
-    ServerSettings, Sessions, TlsFiles,
+    About, AccessTokens, Checkpoints, Connections, ExplainPolicy, Hosts, LongRequests, PluginFault, Plugins, Ports,
+    PutError, ServerSettings, Sessions, TlsFiles,
 };
 
+use crate::access_tokens::{AllPrincipals, OfIssuer};
 use crate::backup::HostBackups;
 use crate::checkpoint;
 use crate::compiler;
-use crate::config::{ServerTable, TlsTable};
+use crate::config::{OauthTable, ServerTable, TlsTable};
 use crate::host::Host;
 use crate::keys;
 use crate::record::Actors;
@@ -31,7 +32,7 @@ use crate::tokens::Tokens;
 
 /// The HTTP API of a host, for the holders of these tokens. Makes the key of sessions and links at the first start.
 ///
-/// `table` limits clients. `listen` is the address of the server. If other machines can reach it, requests under every host name
+/// `table` limits clients. `oauth` names an authorization server, whose access tokens are accepted too. `listen` is the address of the server. If other machines can reach it, requests under every host name
 /// are answered; if not, only requests under its own names and those in `hosts`.
 ///
 /// From now on, votes, delegations and standing approvals of a principal count only while its token is valid.
@@ -43,7 +44,7 @@ pub async fn open(
     tokens: Arc<Tokens>,
     listen: SocketAddr,
     hosts: Vec<String>,
-    table: &ServerTable,
+    (table, oauth): (&ServerTable, Option<&OauthTable>),
 ) -> std::io::Result<Ports> {
     let (folder, now) = (host.data(), host.handle.now());
     crate::backup::clean(folder)?;
@@ -51,8 +52,10 @@ pub async fn open(
         key: keys::signing_key(folder)?,
         revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
     };
+    let issuer = oauth.map(|table| Arc::new(OfIssuer::new(table)));
+    let subjects = issuer.as_ref().map(|issuer| issuer.names().clone());
     // A second API of the same host has the tokens of the same folder.
-    let _ = host.principals.0.set(tokens.clone());
+    let _ = host.principals.0.set(Arc::new(AllPrincipals { tokens: tokens.clone(), subjects }));
     let scheme = if table.tls.is_some() { "https" } else { "http" };
     let address = format!("{scheme}://{listen}");
     let loopback = listen.ip().to_canonical().is_loopback();
@@ -62,6 +65,7 @@ pub async fn open(
         plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
         policy: Arc::new(Explaining(host.policy.clone())),
         auth: tokens,
+        access_tokens: issuer.map(|issuer| issuer as Arc<dyn AccessTokens>),
         sessions,
         backups: Arc::new(HostBackups {
             store: host.store.clone(),

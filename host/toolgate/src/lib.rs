@@ -29,6 +29,8 @@
 #![warn(missing_docs)]
 
 #[cfg(feature = "server")]
+mod access_tokens;
+#[cfg(feature = "server")]
 pub mod backup;
 mod buckets;
 mod builder;

@@ -24,6 +24,7 @@ use domain::{
 };
 pub use file::TokenHolder;
 use file::{Content, Stamp};
+use oauth::is_reserved;
 use server::Authenticate;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -78,8 +79,8 @@ pub enum TokenError {
     /// Another token has this name.
     #[error("another token has the name {0}; revoke it first, or choose another name")]
     NameTaken(PrincipalId),
-    /// The host uses this name for its own actions.
-    #[error("the host uses the name {0} for its own actions; choose another")]
+    /// The host uses this name for its own actions, or for the subjects of an authorization server.
+    #[error("the host keeps the name {0} for its own actions or for access tokens; choose another")]
     NameReserved(PrincipalId),
     /// There is no such token.
     #[error("there is no token with the name {0}")]
@@ -180,8 +181,8 @@ impl Tokens {
     }
 
     fn add(&self, holder: TokenHolder, token: &str) -> Result<(), TokenError> {
-        // Answers under this name would look like expiries.
-        if holder.name == PrincipalId::system() {
+        // Answers under these names would look like expiries, or like answers of the subjects of an issuer.
+        if holder.name == PrincipalId::system() || is_reserved(&holder.name) {
             return Err(TokenError::NameReserved(holder.name));
         }
         self.change(|content| {
@@ -219,11 +220,14 @@ impl Tokens {
         Ok(known.content.tokens.iter().map(|(holder, _)| holder.clone()).collect())
     }
 
-    /// The last token that matches. At most one does.
+    /// The last token that matches. At most one does. A token with the name of a subject, which an older toolgate could make,
+    /// matches nothing.
     fn last(&self, matches: impl Fn(&TokenHolder, &[u8; 32]) -> bool) -> Option<(Principal, Digest)> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = None;
-        for (holder, digest) in known.content.tokens.iter().filter(|_| !known.is_outdated) {
+        for (holder, digest) in
+            known.content.tokens.iter().filter(|(holder, _)| !known.is_outdated && !is_reserved(&holder.name))
+        {
             if matches(holder, digest) {
                 found = Some((holder, digest));
             }
@@ -342,7 +346,11 @@ impl Principals for Tokens {
 
     fn is_current(&self, id: &PrincipalId, since: Timestamp) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.content.tokens.iter().any(|(holder, _)| holder.name == *id && holder.created_at <= since)
+        known
+            .content
+            .tokens
+            .iter()
+            .any(|(holder, _)| holder.name == *id && holder.created_at <= since && !is_reserved(&holder.name))
     }
 }
 

@@ -29,7 +29,7 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: there is no key `plugns` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `plugin`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: there is no key `plugns` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `oauth`, `plugin`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
@@ -237,6 +237,94 @@ fn every_key_reaches_the_host() {
     assert_eq!((config.bounds(31).disk_reserve, config.bounds(31).arguments), (30, 31));
 }
 
+const ISSUER: &str = "[oauth]\nissuer = \"https://a.example/\"\naudience = \"https://b.example/mcp\"\n";
+
+#[test]
+fn authorization_server_is_read_from_the_configuration() {
+    let more = |more: &str| format!("{ISSUER}{more}\n");
+    let config =
+        Config::parse(&more("leeway_ms = 7\nalgorithms = [\"ES256\"]\njwks = \"https://a.example/k\""), Path::new("t"));
+    let table = config.expect("fine").oauth.expect("a table");
+    // Tokens name it with the slash.
+    assert_eq!((table.issuer.0.text.as_str(), table.leeway_ms), ("https://a.example/", Some(7)));
+    check(
+        &more("isuer = 1"),
+        &expect![[r#"
+        toolgate.toml:4:1: there is no key `isuer` here; the keys are `issuer`, `audience`, `jwks`, `scopes`, `leeway_ms`, `algorithms`
+        did you mean `issuer`?"#]],
+    );
+    check(
+        &more("algorithms = [\"HS256\"]"),
+        &expect![[r#"
+        toolgate.toml:4:15: `algorithms` is "HS256", and it must be one of `RS256`, `PS256`, `ES256`, `EdDSA`
+        did you mean `ES256`?"#]],
+    );
+    check(
+        &more("algorithms = [\"none\"]"),
+        &expect![[
+            r#"toolgate.toml:4:15: `algorithms` is "none", and it must be one of `RS256`, `PS256`, `ES256`, `EdDSA`"#
+        ]],
+    );
+    check(
+        &more("algorithms = []"),
+        &expect![[r#"
+        toolgate.toml:4:1: no algorithm is left, so no token would be accepted
+        name at least one"#]],
+    );
+    check(
+        &more("leeway_ms = 300001"),
+        &expect![[r#"
+        toolgate.toml:4:1: `leeway_ms` is above 300000, and expired tokens would be accepted as long
+        set the clocks, and write a small number"#]],
+    );
+    check(
+        &more("jwks = \"http://a.example/k\""),
+        &expect![[
+            r#"toolgate.toml:4:8: "http://a.example/k" cannot be used: it needs https, except for a server on this machine"#
+        ]],
+    );
+}
+
+#[test]
+fn scopes_and_places_of_an_authorization_server_are_checked() {
+    let more = |more: &str| format!("{ISSUER}{more}\n");
+    check(
+        &more("scopes = { \"a\" = [\"admin\"] }"),
+        &expect!["toolgate.toml:4:18: no scope can give the role admin; use a token of the host"],
+    );
+    check(
+        &more("scopes = { \"a\" = [\"callr\"] }"),
+        &expect![[r#"toolgate.toml:4:18: "callr" must be "caller", "client", "approver" or "group:NAME""#]],
+    );
+    check(
+        &more("scopes = { \"a b\" = [\"caller\"] }"),
+        &expect![[
+            r#"toolgate.toml:4:12: "a b" is not a scope: expected 1 to 128 visible ASCII characters other than " and \"#
+        ]],
+    );
+    check(
+        &more("scopes = { \"a\" = [\"caller\", \"approver\"] }"),
+        &expect![[r#"
+        toolgate.toml:4:1: no scope gives `caller` without `approver`, so MCP clients could not ask for a scope
+        add `"tools:call" = ["caller"]`"#]],
+    );
+    check(&more("scopes = { \"a\" = [\"caller\"], \"b\" = [\"approver\", \"group:finance\"] }"), &expect!["fine"]);
+    check(
+        "[oauth]\nissuer = \"https://a.example\"\naudience = \"https://b.example\"",
+        &expect![[r#"
+        toolgate.toml:3:1: "https://b.example" is not the URL of /mcp of this host
+        write the URL that clients use: `audience = "https://toolgate.example.com/mcp"`"#]],
+    );
+    check(
+        "[oauth]\nissuer = \"http://192.168.1.2\"\naudience = \"https://b.example/mcp\"",
+        &expect![[
+            r#"toolgate.toml:2:10: "http://192.168.1.2" cannot be used: it needs https, except for a server on this machine"#
+        ]],
+    );
+    check("[oauth]\nissuer = \"http://127.0.0.1:9\"\naudience = \"http://localhost:7420/mcp\"", &expect!["fine"]);
+    check("[oauth]\nissuer = \"https://a.example\"", &expect!["toolgate.toml:1:1: the key `audience` is missing"]);
+}
+
 #[test]
 fn callers_get_some_of_the_long_requests() {
     let table = |reserved| format!("[server]\nlong_requests = 4\nlong_requests_reserved = {reserved}\n");
@@ -265,7 +353,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 36, "{keys:?}");
+    assert_eq!(keys.len(), 37, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),

@@ -204,6 +204,25 @@ fn token_names_are_unique_and_unknown_ones_are_reported() {
     assert!(matches!(tokens.revoke(&PrincipalId::new("two").expect("a name")), Err(TokenError::Unknown(_))));
 }
 
+/// An older toolgate could make such a token.
+#[test]
+fn no_token_has_the_name_of_a_subject() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tokens = Tokens::open(folder.path()).expect("tokens");
+    let refused = tokens.create(holder("oauth:issuer:ann", &[Role::Admin]));
+    assert!(matches!(refused, Err(TokenError::NameReserved(_))));
+    let token = tokens.create(holder("oauth.issuer.ann", &[Role::Admin])).expect("a token");
+    let file = folder.path().join("tokens.json");
+    let older = std::fs::read_to_string(&file).expect("a file").replace("oauth.issuer.ann", "oauth:issuer:ann");
+    let with = Tokens::open(folder.path()).expect("tokens");
+    assert!(with.principal(&token).is_some());
+    std::fs::write(&file, older).expect("a file");
+    let with = Tokens::open(folder.path()).expect("tokens");
+    assert!(with.principal(&token).is_none());
+    let name = PrincipalId::new("oauth:issuer:ann").expect("a name");
+    assert!(with.named(&name).is_none() && !with.is_current(&name, Timestamp::from_millis(u64::MAX)));
+}
+
 #[test]
 fn two_programs_can_make_tokens_concurrently() {
     let folder = tempfile::tempdir().expect("a folder");

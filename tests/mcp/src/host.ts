@@ -2,6 +2,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
+  appendFileSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -68,6 +69,11 @@ export class Host {
       join(this.folder, "toolgate.toml"),
       `${settings}[server]\norigins = ${JSON.stringify(origins)}\n`,
     );
+  }
+
+  /** Adds settings, which count from the next start. */
+  configure(settings: string): void {
+    appendFileSync(join(this.folder, "toolgate.toml"), settings);
   }
 
   /** Starts the host, at its previous address if it has one. Returns when it is ready. */

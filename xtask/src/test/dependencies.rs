@@ -8,7 +8,8 @@ use crate::console;
 use crate::workspace::Invocation;
 
 /// The packages with their bounds. Raising a bound is a decision: the commit says what the new crates are for.
-const LIMITS: [(&str, usize); 2] = [("toolgate", 282), ("toolgate-cli", 368)];
+/// 368 to 371: `jsonwebtoken` reads access tokens, with `signature` and `zeroize_derive`. It has no cryptography of its own here.
+const LIMITS: [(&str, usize); 2] = [("toolgate", 282), ("toolgate-cli", 371)];
 
 /// Counts the crates that a package is built from, procedural macros and build scripts included.
 pub(crate) fn check() -> Result<()> {

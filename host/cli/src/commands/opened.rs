@@ -51,7 +51,7 @@ impl Opened {
         compiled: Option<PathBuf>,
         memory: bool,
     ) -> Result<Option<Self>, Report> {
-        let data = config.data_folder();
+        let (data, oauth) = (config.data_folder(), config.oauth.clone());
         #[cfg(feature = "mcp")]
         let questions = config.questions_in_clients.unwrap_or(true);
         let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
@@ -75,7 +75,7 @@ impl Opened {
             let people_at = is_near.then(|| url.clone());
             clients::endpoint(&host, people_at, limits.settings().turn_bytes, questions)?
         };
-        let ports = toolgate::http_api::open(&host, tokens.clone(), listen, hosts, &limits).await;
+        let ports = toolgate::http_api::open(&host, tokens.clone(), listen, hosts, (&limits, oauth.as_ref())).await;
         let ports = ports.with_context(|| format!("cannot keep sessions in {}", data.display()))?;
         #[cfg(feature = "mcp")]
         let ports = server::Ports { mcp_clients: Some(clients::answering(endpoint.clone())), ..ports };

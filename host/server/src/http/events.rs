@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
+use axum::http::HeaderMap;
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use dispatch::ports::Position;
@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::turns::InConversation;
 use super::{App, Id, Params, Segments};
-use crate::auth::{By, Credential};
+use crate::auth::{Authenticated, Credential, Full};
 use crate::error::{Code, Error, Result};
 use crate::events::{Cursor, OpenStream, Stream, Waiting};
 use crate::recheck::{Events, TokenRecheck};
@@ -100,11 +100,10 @@ fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<From>> {
 )]
 pub(crate) async fn conversation(
     State(app): State<App>,
-    By(by, _in_flight): By,
+    Full(Authenticated { by, credential, in_flight: _in_flight }): Full,
     Segments(InConversation { conversation: Id(conversation) }): Segments<InConversation>,
     Params(query): Params<Follow>,
     closing: Closing,
-    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
     let tools = query.client.as_deref().map(tool_names).transpose()?;
@@ -114,7 +113,6 @@ pub(crate) async fn conversation(
         (None, Some(_)) => From::Now,
         (None, None) => From::Cursor(Cursor::START),
     };
-    let credential = Credential::of(&uri, &headers, &app)?;
     let mut slot = OpenStream::new(&app, &by)?;
     let handle = &app.ports.handle;
     let (cursor, after) = begin.position(&mut slot).await?;
@@ -145,14 +143,12 @@ pub(crate) async fn conversation(
 )]
 pub(crate) async fn host(
     State(app): State<App>,
-    By(by, _in_flight): By,
+    Full(Authenticated { by, credential, in_flight: _in_flight }): Full,
     Params(query): Params<FollowHost>,
     closing: Closing,
-    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response> {
     let begin = asked(&headers, query.after.as_deref())?.unwrap_or(From::Cursor(Cursor::START));
-    let credential = Credential::of(&uri, &headers, &app)?;
     let mut slot = OpenStream::new(&app, &by)?;
     let (cursor, after) = begin.position(&mut slot).await?;
     let follower = app.ports.handle.follow_host(&by, after);

@@ -3,6 +3,7 @@
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::{HeaderMap, Response, header};
+use domain::principal::Role;
 
 use http_body_util::BodyExt as _;
 
@@ -15,9 +16,7 @@ use crate::ports::{McpBody, McpUnread};
 use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
 
-pub(super) const PATH: &str = "/mcp";
-
-/// Answers one message. Only a bearer token authenticates: a browser sends a cookie with requests that its user did not make.
+/// Answers one message. Only a token authenticates: a browser sends a cookie with requests that its user did not make.
 pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, request: Request) -> Result<Response<Body>> {
     let (mut parts, body) = request.into_parts();
     is_from_allowed_origin(&parts.headers, &app.ports.settings.origins)?;
@@ -25,8 +24,17 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
         return Err(Error::new(Code::NotFound, "this host does not answer MCP clients"));
     };
     let Authenticated { by, credential, in_flight } = Authenticated::from_request_parts(&mut parts, &app).await?;
-    if !matches!(credential, Credential::Bearer(_)) {
-        return Err(Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`"));
+    match &credential {
+        Credential::Bearer(_) => {}
+        // Its client can get a token with another scope, and learns here of which.
+        Credential::Access(token) if !token.principal.roles.has(Role::Caller) => {
+            let detail = "no scope of the access token gives the role `caller`";
+            return Err(Error::not_allowed(detail, Some(Role::Caller)));
+        }
+        Credential::Access(_) => {}
+        Credential::Session(_) => {
+            return Err(Error::new(Code::Unauthorized, "send the header `authorization: Bearer <token>`"));
+        }
     }
     // It may wait for a call, or be a stream.
     let long = app.begin_request(&by, RequestKind::Wait)?;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod access_tokens;
 mod answers;
 mod auth;
 mod bodies;

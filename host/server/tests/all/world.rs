@@ -15,8 +15,9 @@ use domain::{ConversationId, Digest, LoadRule, PluginName, Principal, PrincipalI
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use toolgate_server::{
-    About, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Links, McpClients, NotRevoked, OpenedBy,
-    PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions, SigningKey,
+    About, AccessTokens, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Links, McpClients, NotRevoked,
+    OpenedBy, PluginFault, Plugins, Ports, PutError, RevokedSessions, ServerSettings, SessionMark, Sessions,
+    SigningKey,
 };
 use toolgate_tests::clock::SimClock;
 use toolgate_tests::disk::SimDisk;
@@ -199,6 +200,7 @@ pub(crate) struct TestServer {
     revoked_sessions: Arc<InMemory>,
     tokens: Arc<Tokens>,
     mcp_clients: Option<Arc<dyn McpClients>>,
+    access_tokens: Option<Arc<dyn AccessTokens>>,
 }
 
 impl TestServer {
@@ -241,6 +243,7 @@ impl TestServer {
             revoked_sessions,
             tokens: Arc::default(),
             mcp_clients: None,
+            access_tokens: None,
         };
         world.restart_server();
         world
@@ -258,6 +261,7 @@ impl TestServer {
             plugins: Arc::new(Bytewise(self.shelf.clone())),
             policy: Arc::new(Bytewise(self.shelf.clone())),
             auth: Arc::new(Names(self.tokens.clone())),
+            access_tokens: self.access_tokens.clone(),
             sessions: self.sessions.clone(),
             backups: Arc::new(Bytewise(self.shelf.clone())),
             checkpoints: Arc::new(Bytewise(self.shelf.clone())),
@@ -279,6 +283,12 @@ impl TestServer {
     /// From now on this port answers MCP clients.
     pub(crate) fn answer_mcp_clients(&mut self, clients: Arc<dyn McpClients>) {
         self.mcp_clients = Some(clients);
+        self.restart_server();
+    }
+
+    /// From now on this port checks access tokens.
+    pub(crate) fn accept_access_tokens(&mut self, tokens: Arc<dyn AccessTokens>) {
+        self.access_tokens = Some(tokens);
         self.restart_server();
     }
 

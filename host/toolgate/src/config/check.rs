@@ -34,6 +34,7 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
     }
     #[cfg(feature = "server")]
     check_server(&config.server, source)?;
+    super::oauth::check(config.oauth.as_ref(), source)?;
     super::webhook::check(&config.webhook, source)
 }
 

@@ -1,0 +1,134 @@
+//! Which keys of the issuer are known, and when they are fetched again. Anybody can send tokens with made-up key ids, so the
+//! number of requests to the issuer does not depend on the number of tokens.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::{Span, Timestamp};
+use url::Url;
+
+use crate::discovery;
+use crate::fetch::{Fetch, FetchError};
+use crate::jwk::{Key, KeySet};
+use crate::token::Algorithm;
+
+/// After this time, keys are fetched again.
+pub const MAX_AGE: Span = Span::from_secs(10 * 60);
+
+/// How long keys are used if the issuer cannot be reached.
+pub const MAX_KEPT: Span = Span::from_secs(24 * 60 * 60);
+
+/// The pause after keys were fetched. A key that the issuer begins to use is known after this time.
+pub const PAUSE: Span = Span::from_secs(30);
+
+/// The pause after an attempt that failed.
+const PAUSE_AFTER_FAILURE: Span = Span::from_secs(5);
+
+/// The time of one attempt, discovery included. A request waits at most this long.
+const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// No keys of the issuer are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoKeys;
+
+/// The keys of an issuer.
+pub(crate) struct Keys {
+    issuer: String,
+    /// The URL of the keys, if the operator names it.
+    url: Option<Url>,
+    fetch: Arc<dyn Fetch>,
+    known: Mutex<Known>,
+    /// Held during an attempt.
+    fetching: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Default, Clone)]
+struct Known {
+    keys: Option<(Arc<KeySet>, Timestamp)>,
+    /// The last attempt, and the pause after it.
+    last: Option<(Timestamp, Span)>,
+}
+
+impl Known {
+    /// The keys that may be used, and whether they must be fetched again.
+    fn usable(&self, now: Timestamp) -> Option<(&Arc<KeySet>, bool)> {
+        let (keys, since) = self.keys.as_ref()?;
+        // The clock may have been set back.
+        let is_within = |age: Span| *since <= now && now < *since + age;
+        is_within(MAX_KEPT).then_some((keys, !is_within(MAX_AGE)))
+    }
+
+    fn may_fetch(&self, now: Timestamp) -> bool {
+        self.last.is_none_or(|(at, pause)| now < at || now >= at + pause)
+    }
+}
+
+impl Keys {
+    pub(crate) fn new(issuer: String, url: Option<Url>, fetch: Arc<dyn Fetch>) -> Arc<Self> {
+        Arc::new(Self { issuer, url, fetch, known: Mutex::default(), fetching: Arc::default() })
+    }
+
+    /// The key of this id for this algorithm. `None`: the issuer has no such key.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        id: Option<&str>,
+        algorithm: Algorithm,
+        now: Timestamp,
+    ) -> Result<Option<Key>, NoKeys> {
+        let known = self.known().clone();
+        let found = known.usable(now).and_then(|(keys, is_old)| Some((keys.find(id, algorithm)?.clone(), is_old)));
+        let wait = match found {
+            Some((key, false)) => return Ok(Some(key)),
+            // One request fetches them again. The others go on with what is known.
+            Some((key, true)) if self.fetching.try_lock().is_err() || !known.may_fetch(now) => return Ok(Some(key)),
+            _ => known.may_fetch(now),
+        };
+        if wait {
+            self.refresh(now).await;
+        }
+        let known = self.known().clone();
+        let (keys, _) = known.usable(now).ok_or(NoKeys)?;
+        Ok(keys.find(id, algorithm).cloned())
+    }
+
+    /// Fetches the keys, unless somebody did meanwhile. Goes on if the caller leaves: otherwise clients that disconnect could
+    /// prevent it forever.
+    async fn refresh(self: &Arc<Self>, now: Timestamp) {
+        let fetching = self.fetching.clone().lock_owned().await;
+        if !self.known().may_fetch(now) {
+            return;
+        }
+        let keys = self.clone();
+        let attempt = tokio::spawn(async move {
+            let _fetching = fetching;
+            let fetched = tokio::time::timeout(TIMEOUT, keys.fetched()).await;
+            keys.keep(fetched.unwrap_or_else(|_| Err(FetchError("the issuer does not answer in time".into()))), now);
+        });
+        if attempt.await.is_err() {
+            tracing::error!("an attempt to fetch the keys of the issuer failed");
+        }
+    }
+
+    async fn fetched(&self) -> Result<KeySet, FetchError> {
+        let url = match &self.url {
+            Some(url) => url.clone(),
+            None => discovery::key_url(self.fetch.as_ref(), &self.issuer).await?,
+        };
+        KeySet::read(&self.fetch.get(&url).await?).map_err(|error| FetchError(format!("{url}: {error}")))
+    }
+
+    fn keep(&self, fetched: Result<KeySet, FetchError>, now: Timestamp) {
+        let mut known = self.known();
+        match fetched {
+            Ok(keys) => *known = Known { keys: Some((Arc::new(keys), now)), last: Some((now, PAUSE)) },
+            Err(error) => {
+                tracing::warn!(issuer = self.issuer, %error, "the keys of the issuer cannot be fetched");
+                known.last = Some((now, PAUSE_AFTER_FAILURE));
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
