@@ -179,7 +179,7 @@ impl Observer for Feeds {
                 let Some(NewFacts::Plugin(event)) = &commit.facts else { return };
                 self.send(&Feed::Host, 0, || Signal::Committed);
                 match event.change {
-                    PluginChange::Loaded { .. } | PluginChange::Unloaded => drop(self.tools.send_replace(())),
+                    PluginChange::Loaded { .. } | PluginChange::Unloaded => self.tools.send_replace(()),
                     PluginChange::Rejected { .. } => {}
                 }
             }

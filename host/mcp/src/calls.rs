@@ -58,7 +58,7 @@ impl From<InvalidId> for NoResult {
 pub(crate) struct Calls {
     pub(crate) shared: Arc<Shared>,
     pub(crate) by: Principal,
-    /// What the client has yet to read.
+    /// Counts the bytes that the client has not read yet.
     pub(crate) unread: Arc<dyn Unread>,
 }
 

@@ -68,12 +68,12 @@ pub(crate) fn id(message: &[u8]) -> Option<RequestId> {
     serde_json::from_slice::<Message<'_>>(message).ok()?.id
 }
 
-/// What the host reads of a message itself.
+/// The part of a message that the host reads itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     Call(Arguments),
     /// A `subscriptions/listen`, as rmcp is to read it. rmcp has a type for it, without tasks. So the filter gets a name that this
-    /// type does not have, and rmcp hands on the request as one that it does not know.
+    /// type does not have, and rmcp passes on the request as one that it does not know.
     Listen(Vec<u8>),
     Other,
 }

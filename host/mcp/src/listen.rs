@@ -31,7 +31,7 @@ const MAX_TASKS: usize = 64;
 /// for the list each time.
 const SETTLE: Span = Span::from_millis(200);
 
-/// What a client asks for. Other members are of other servers.
+/// The changes that a client asks for. Other members are of other servers.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Wanted {

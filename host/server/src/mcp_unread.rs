@@ -1,17 +1,19 @@
-//! What an MCP client has not read of the answer to one message. The answer is made elsewhere, which reserves and counts here.
+//! The bytes of an answer that an MCP client has not read yet. The port that makes the answer reserves memory and counts here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use axum::body::Bytes;
 use domain::Principal;
 
 use crate::app::App;
 use crate::error::Result;
 use crate::in_flight::Unread;
+use crate::ports::McpUnread;
 
 /// The bytes of an answer that its principal has not read. Cheap to clone.
 #[derive(Clone)]
-pub struct McpUnread(Arc<Shared>);
+pub(crate) struct AnswerUnread(Arc<Shared>);
 
 struct Shared {
     app: App,
@@ -29,36 +31,16 @@ struct Counted {
 
 /// A frame of an answer. It is counted until HTTP has sent it.
 struct Frame {
-    unread: McpUnread,
+    unread: AnswerUnread,
     bytes: Bytes,
 }
 
-impl McpUnread {
+impl AnswerUnread {
     /// # Errors
     /// `busy` if the principal has too much unread.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
         let counted = Counted { unread: app.unread(by, 0)?, messages: 0, frames: 0 };
         Ok(Self(Arc::new(Shared { app: app.clone(), by: by.clone(), counted: Mutex::new(counted) })))
-    }
-
-    /// Waits until the principal has read enough to get more. The memory for a read is reserved until the value is dropped.
-    pub async fn reserve(&self) -> Box<dyn Send + Sync> {
-        let mut reserved = self.0.app.small(&self.0.by);
-        reserved.reserve().await;
-        Box::new(reserved)
-    }
-
-    /// Counts a message of this size.
-    ///
-    /// # Errors
-    /// The reason, if the principal has too much else unread.
-    pub fn charge(&self, bytes: usize) -> std::result::Result<(), String> {
-        self.changed(|counted| {
-            let all = counted.messages.saturating_add(counted.frames).saturating_add(bytes);
-            self.0.app.charge(&mut counted.unread, all).map_err(|error| error.into_problem().detail)?;
-            counted.messages += bytes;
-            Ok(())
-        })
     }
 
     /// Bytes that HTTP sends. They are of messages that were counted, unless they are more.
@@ -76,6 +58,24 @@ impl McpUnread {
         let all = counted.messages + counted.frames;
         counted.unread.count(all);
         changed
+    }
+}
+
+#[async_trait]
+impl McpUnread for AnswerUnread {
+    async fn reserve(&self) -> Box<dyn Send + Sync> {
+        let mut reserved = self.0.app.small(&self.0.by);
+        reserved.reserve().await;
+        Box::new(reserved)
+    }
+
+    fn charge(&self, bytes: usize) -> std::result::Result<(), String> {
+        self.changed(|counted| {
+            let all = counted.messages.saturating_add(counted.frames).saturating_add(bytes);
+            self.0.app.charge(&mut counted.unread, all).map_err(|error| error.into_problem().detail)?;
+            counted.messages += bytes;
+            Ok(())
+        })
     }
 }
 

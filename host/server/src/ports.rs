@@ -14,8 +14,6 @@ use http_body_util::combinators::UnsyncBoxBody;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-pub use crate::mcp_unread::McpUnread;
-
 use crate::signed::{OpenedBy, SessionMark, SigningKey};
 
 /// Everything that the server uses.
@@ -117,7 +115,20 @@ pub trait McpClients: Send + Sync {
     /// Answers one message of this principal. The server has checked the host name, the origin and the token. A body of unknown
     /// size is a stream, which the server ends with the token or with the host. If the future or the body is dropped, the client
     /// has left.
-    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: McpUnread) -> Response<McpBody>;
+    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: Arc<dyn McpUnread>) -> Response<McpBody>;
+}
+
+/// Counts the bytes of an answer that an MCP client has not read yet.
+#[async_trait]
+pub trait McpUnread: Send + Sync {
+    /// Waits until the principal has read enough to get more. The memory for a read is reserved until the value is dropped.
+    async fn reserve(&self) -> Box<dyn Send + Sync>;
+
+    /// Counts a message of this size.
+    ///
+    /// # Errors
+    /// The reason, if the principal has too much else unread.
+    fn charge(&self, bytes: usize) -> std::result::Result<(), String>;
 }
 
 /// Explains how the operator's rules and policies would decide a call.

@@ -18,7 +18,7 @@ const MAX_MESSAGE: usize = 512;
 /// How far a follower may fall behind before it loses the oldest.
 const BACKLOG: usize = 16;
 
-/// What a call last reported.
+/// The last report of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatestProgress {
     /// The beginning of the message, in the words of the guest or the client.

@@ -76,7 +76,7 @@ async fn answer_with_progress_is_a_stream_over_http() {
     host.report(1.0, "end").await;
     host.end_work();
     let found = messages(response).await;
-    assert_eq!(found.iter().map(|message| progress_or_result(message)).collect::<Vec<_>>(), ["begin", "end", "result"]);
+    assert_eq!(found.iter().map(progress_or_result).collect::<Vec<_>>(), ["begin", "end", "result"]);
 
     let asked = ask(json!({ "name": "work", "arguments": { "no": "token" } }));
     settle().await;

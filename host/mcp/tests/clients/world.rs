@@ -29,7 +29,7 @@ pub(crate) struct Shelf {
     tools: Vec<Arc<KnownTool>>,
     /// Runs of `slow` wait for a permit.
     pub(crate) slow: Semaphore,
-    /// What a run of `work` reports. It ends with `None`.
+    /// The reports of a run of `work`. It ends with `None`.
     pub(crate) work: UnboundedSender<Option<Progress>>,
     reports: Mutex<UnboundedReceiver<Option<Progress>>>,
 }

@@ -1,5 +1,7 @@
 //! `/mcp`: the messages of MCP clients. The port answers them; this file checks who sends them, and from where.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::{HeaderMap, Response, header};
@@ -12,7 +14,8 @@ use crate::auth::{Authenticated, Credential};
 use crate::body::{self, Limit};
 use crate::error::{Code, Error, Result};
 use crate::in_flight::{InFlightRequest, RequestKind};
-use crate::ports::{McpBody, McpUnread};
+use crate::mcp_unread::AnswerUnread;
+use crate::ports::McpBody;
 use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
 
@@ -38,11 +41,11 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
     }
     // It may wait for a call, or be a stream.
     let long = app.begin_request(&by, RequestKind::Wait)?;
-    let unread = McpUnread::new(&app, &by)?;
+    let unread = AnswerUnread::new(&app, &by)?;
     let limit = Limit::of_key("turn_bytes", app.ports.settings.turn_bytes);
     let text = body::text(&app, Some(&by.id), &parts.headers, body, limit).await?;
     let answered = tokio::select! {
-        answered = clients.answer(by.clone(), Request::from_parts(parts, text), unread.clone()) => answered,
+        answered = clients.answer(by.clone(), Request::from_parts(parts, text), Arc::new(unread.clone())) => answered,
         () = closing.wait() => return Err(Error::busy("the host stops; send the request again", 1)),
     };
     let (head, body) = answered.into_parts();
@@ -59,7 +62,7 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
 /// The frames of an answer that is a stream. It is a long request to its end.
 struct Frames {
     body: McpBody,
-    unread: McpUnread,
+    unread: AnswerUnread,
     _open: [InFlightRequest; 2],
 }
 

@@ -29,7 +29,7 @@ struct Echo(Arc<Semaphore>);
 
 #[async_trait]
 impl McpClients for Echo {
-    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: McpUnread) -> Response<McpBody> {
+    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: Arc<dyn McpUnread>) -> Response<McpBody> {
         let text = String::from_utf8(request.into_body().to_vec()).unwrap();
         if text.contains("stream") {
             let events = futures::stream::unfold((self.0.clone(), unread), |(permits, unread)| async move {
@@ -171,7 +171,7 @@ async fn results_of_one_principal_are_made_a_few_at_a_time() {
 
     #[async_trait]
     impl McpClients for Holds {
-        async fn answer(&self, _: Principal, _: Request<Bytes>, unread: McpUnread) -> Response<McpBody> {
+        async fn answer(&self, _: Principal, _: Request<Bytes>, unread: Arc<dyn McpUnread>) -> Response<McpBody> {
             let _reserved = unread.reserve().await;
             self.0.fetch_add(1, Ordering::Relaxed);
             self.1.acquire().await.unwrap().forget();

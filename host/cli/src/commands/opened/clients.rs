@@ -42,13 +42,13 @@ struct Clients(Endpoint);
 
 #[async_trait]
 impl McpClients for Clients {
-    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: McpUnread) -> Response<McpBody> {
+    async fn answer(&self, by: Principal, request: Request<Bytes>, unread: Arc<dyn McpUnread>) -> Response<McpBody> {
         self.0.answer(by, request, Arc::new(Counted(unread))).await
     }
 }
 
-/// What a client of the server has yet to read.
-struct Counted(McpUnread);
+/// The bytes that a client of the server has not read yet.
+struct Counted(Arc<dyn McpUnread>);
 
 #[async_trait]
 impl Unread for Counted {
