@@ -29,6 +29,8 @@ const INTERVAL: Span = Span::from_millis(20);
 pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
+    #[cfg(feature = "upstream")]
+    pub(crate) upstreams: upstream::Upstreams,
     pub(crate) sandbox: Sandbox,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,

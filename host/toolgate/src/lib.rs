@@ -58,6 +58,8 @@ mod revoked;
 mod sandboxes;
 #[cfg(feature = "server")]
 pub mod tokens;
+#[cfg(feature = "upstream")]
+pub mod upstreams;
 mod wire_up;
 
 pub use builder::Builder;
@@ -72,4 +74,6 @@ pub use error::OpenError;
 pub use folder::private as private_folder;
 pub use host::Host;
 pub use sandbox::compile_child;
+#[cfg(feature = "upstream")]
+pub use upstream;
 pub use sandboxes::{checking_sandbox, checking_settings};

@@ -47,6 +47,9 @@ pub(crate) struct Plan {
     pub(crate) background: bool,
     /// The program that compiles components. Without one, this process compiles them.
     pub(crate) compiler: Option<CompilerProgram>,
+    /// Whether upstream servers are started, and the program that ends them with this process.
+    #[cfg(feature = "upstream")]
+    pub(crate) upstreams: Option<Option<CompilerProgram>>,
 }
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
@@ -71,6 +74,11 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let settings = registry_settings(&mut plan, &data)?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let arguments = max_arguments(&settings);
+    #[cfg(feature = "upstream")]
+    let upstreams = match plan.upstreams.take() {
+        Some(supervisor) => crate::upstreams::open(&plan.config, &settings, supervisor, clock.clone())?,
+        None => upstream::Upstreams::default(),
+    };
     let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
@@ -79,11 +87,19 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         plugins.loaded().await;
     }
 
+    #[cfg(feature = "upstream")]
+    let tools = {
+        let starting = upstreams.clone();
+        tokio::spawn(async move { starting.start().await });
+        Arc::new(crate::upstreams::AllTools { registry: plugins.clone(), upstreams: upstreams.clone() })
+    };
+    #[cfg(not(feature = "upstream"))]
+    let tools = Arc::new(plugins.clone());
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();
     let core = dispatch::Dispatcher::start(Parts {
         store: log.clone(),
-        tools: Arc::new(plugins.clone()),
+        tools,
         policy: rules.clone(),
         principals: principals.clone(),
         clock: clock.clone(),
@@ -112,6 +128,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     Ok(Host {
         handle,
         registry: plugins,
+        #[cfg(feature = "upstream")]
+        upstreams,
         sandbox: engine,
         log: log.clone(),
         audit: log,
