@@ -30,6 +30,9 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
         terminal.style(if is_open { Style::Open } else { Style::Faint }, &item.kind.to_string()),
         terminal.style(Style::Strong, &tool),
     );
+    if item.sandboxed == Some(false) {
+        card.push_str("  Runs outside the sandbox, on an MCP server that the operator named.\n");
+    }
     if let Some(prompt) = &item.prompt {
         if arguments::is_edited(item) {
             row(&mut card, "prompt", "about the arguments as submitted:");

@@ -44,6 +44,8 @@ mod submit;
 mod token;
 mod tools;
 mod turns;
+#[cfg(feature = "upstream")]
+mod upstream;
 mod verify_build;
 
 use anyhow::Context as _;
@@ -107,6 +109,8 @@ register! {
     conform::Conform,
     pack::Pack,
     grants::Grants,
+    #[cfg(feature = "upstream")]
+    upstream::Upstream,
     call::Call,
     status::Status,
     tools::Tools,

@@ -230,3 +230,39 @@ fn declared(offer: &Offer<'_>) -> Result<Declared, serde_json::Error> {
         options,
     })
 }
+
+/// An upstream as the API shows it: a plugin whose findings are about the tools that it does not offer.
+#[cfg(feature = "server")]
+pub(crate) fn view(status: &upstream::UpstreamStatus) -> api::PluginView {
+    use api::{FindingView, PluginState};
+    use domain::LoadRule;
+    use upstream::Problem;
+
+    let name = status.plugin.upstream().unwrap_or_default();
+    let finding = |tool: Option<&String>, rule, message: String| FindingView {
+        tool: tool.map(|tool| escape::excerpt(tool, 100).into_owned()),
+        rule: api::LoadRule(rule),
+        message,
+        remedy: format!("run `toolgate upstream review {name}`"),
+    };
+    let problem = |(tool, problem): (&String, &Problem)| {
+        let rule = if let Problem::Unusable(_) = problem { LoadRule::DeclarationForm } else { LoadRule::NeedsReview };
+        finding(Some(tool), rule, problem.to_string())
+    };
+    let fault = status.fault.iter().map(|why| {
+        let why = escape::excerpt(why, 400);
+        finding(None, LoadRule::Catalog, format!("when it was last needed, the MCP server {why}"))
+    });
+    api::PluginView {
+        name: status.plugin.to_string(),
+        digest: Some(status.identity.to_string()),
+        sandboxed: false,
+        built_against: None,
+        tools: status.tools.clone(),
+        state: if status.tools.is_empty() { PluginState::Rejected } else { PluginState::Live },
+        findings: status.problems.iter().map(problem).chain(fault).collect(),
+        notes: Vec::new(),
+        needs_review: status.problems.values().any(|problem| !matches!(problem, Problem::Unusable(_))),
+        access: None,
+    }
+}
