@@ -72,7 +72,7 @@ fn approved_call_of_a_changed_tool_does_not_run() {
     let _ = host.approver.resolve(&suspension, json!({"decision": "approve"})).ok(200);
     let turn = host.agent.settled(&asked);
     assert_eq!(turn["calls"][0]["outcome"], "failed", "{turn}");
-    assert_eq!(turn["calls"][0]["result"]["error"]["code"], "tool_unavailable", "{turn}");
+    assert_eq!(turn["calls"][0]["content"]["error"]["code"], "tool_unavailable", "{turn}");
     assert_eq!(super::note(&host, "called"), "");
 }
 
@@ -105,17 +105,15 @@ fn pinned_file_that_was_changed_refuses_the_start() {
 
 #[test]
 fn upstream_cannot_take_the_name_of_a_plugins_tool() {
-    let text = include_str!("../../../host/domain/src/lib.rs");
-    assert!(!text.is_empty());
     let component = toolgate_tests::guests::plugin("lab");
-    let lab = toolgate_tests::guests::replaced(component, "gated_echo", "fake__echo");
+    let lab = toolgate_tests::binary::replaced(component, "gated_echo", "fake__echo");
     let mut host = prepared(Setup::default().component("lab", lab), "", "approval = \"auto\"\n");
     accept(&host);
     host.start();
     let plugins = host.admin.get("/v1/plugins").ok(200).to_string();
     assert!(plugins.contains("tool-name-taken"), "the component is refused: {plugins}");
     assert_eq!(called(&host, "fake__echo", json!({}))["result"], "echo {}");
-    assert_eq!(host.admin.put("/v1/plugins/mcp:fake", &toolgate_tests::guests::plugin("lab")).json()["code"], "plugin_refused");
+    assert_eq!(host.admin.put("/v1/plugins/mcp:fake", &toolgate_tests::guests::plugin("lab")).json()["code"], "plugin-refused");
 }
 
 #[test]
@@ -124,7 +122,7 @@ fn odd_declarations_are_not_offered_and_say_why() {
     accept(&host);
     host.start();
     let findings = plugin(&host)["findings"].to_string();
-    for why in ["fake__a.b", "must be 1 to 64 of the characters", "fake__remote", "another document"] {
+    for why in ["fake__a.b", "must be 1 to 64 of the characters", "fake__remote", "outside of itself"] {
         assert!(findings.contains(why), "{why}: {findings}");
     }
     assert!(!names(&host).iter().any(|name| name.contains("remote") || name.contains("a.b")));

@@ -31,7 +31,7 @@ fn server_that_breaks_the_protocol_ends_its_call_and_starts_again() {
         assert_eq!(code, "tool_failed", "{tool}: {message}");
         assert!(message.contains(why) && message.contains("may or may not have taken effect"), "{tool}: {message}");
         answers_again(&host);
-        assert_eq!(super::note(&host, "started").lines().count(), 3, "{tool}: the review, the start, and once more");
+        assert_eq!(super::note(&host, "started").lines().count(), 4, "{tool}: two reviews, the start, and once more");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A host that is killed while an upstream call runs.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolgate_tests::host::Host;
 
 use super::{note, started};
@@ -14,7 +14,7 @@ fn begun(host: &Host, tool: &str) {
 
 /// A call whose host is killed while it runs, after the restart.
 fn interrupted(host: &mut Host, tool: &str) -> Value {
-    let turn = host.agent.submit("c", json!([{"id": "k", "tool": format!("fake__{tool}"), "arguments": {}}]));
+    let turn = super::submit(host, tool);
     begun(host, tool);
     host.restart();
     std::fs::write(host.folder().join("fake/go"), "").unwrap();
@@ -43,7 +43,7 @@ fn idempotent_call_is_repeated_with_its_key() {
 #[test]
 fn killed_host_leaves_no_process() {
     let mut host = started("");
-    let _turn = host.agent.submit("c", json!([{"id": "k", "tool": "fake__hang", "arguments": {}}]));
+    let _turn = super::submit(&host, "hang");
     begun(&host, "hang");
     assert!(!processes(&host).is_empty());
     host.kill();

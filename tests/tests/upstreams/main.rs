@@ -58,16 +58,22 @@ fn started(keys: &str) -> Host {
     host
 }
 
-/// The settled result of one call: its value, or its error.
+/// What the model gets for one call: its result, or its error.
 fn called(host: &Host, tool: &str, arguments: Value) -> Value {
     let turn = host.agent.call(&format!("of-{tool}"), tool, arguments);
-    host.agent.settled(&turn)["calls"][0]["result"].clone()
+    host.agent.settled(&turn)["calls"][0]["content"].clone()
 }
 
 fn error(host: &Host, tool: &str) -> (String, String) {
     let result = called(host, tool, json!({}));
     let text = |key: &str| result["error"][key].as_str().unwrap_or_else(|| panic!("{result}")).to_owned();
     (text("code"), text("message"))
+}
+
+/// Submits a call without waiting for it.
+fn submit(host: &Host, tool: &str) -> Value {
+    let call = json!({"id": "k", "tool": format!("fake__{tool}"), "arguments": {}});
+    host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call]})).ok(201)
 }
 
 /// A file in the server's folder.
