@@ -74,6 +74,6 @@ pub use error::OpenError;
 pub use folder::private as private_folder;
 pub use host::Host;
 pub use sandbox::compile_child;
+pub use sandboxes::{checking_sandbox, checking_settings};
 #[cfg(feature = "upstream")]
 pub use upstream;
-pub use sandboxes::{checking_sandbox, checking_settings};

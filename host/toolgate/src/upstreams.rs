@@ -231,6 +231,11 @@ fn declared(offer: &Offer<'_>) -> Result<Declared, serde_json::Error> {
     })
 }
 
+/// The line about an upstream in the record of a start.
+pub(crate) fn recorded(status: &upstream::UpstreamStatus) -> String {
+    format!("{}: runs outside the sandbox, as {}", status.plugin, status.identity)
+}
+
 /// An upstream as the API shows it: a plugin whose findings are about the tools that it does not offer.
 #[cfg(feature = "server")]
 pub(crate) fn view(status: &upstream::UpstreamStatus) -> api::PluginView {

@@ -79,7 +79,11 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         Some(supervisor) => crate::upstreams::open(&plan.config, &settings, supervisor, clock.clone())?,
         None => upstream::Upstreams::default(),
     };
-    let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
+    #[cfg(feature = "upstream")]
+    let outside = upstreams.status().iter().map(crate::upstreams::recorded).collect();
+    #[cfg(not(feature = "upstream"))]
+    let outside = Vec::new();
+    let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), outside].concat()).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
     let plugins = Registry::open(settings, engine.clone(), clock.clone(), events).await?;
@@ -168,10 +172,10 @@ fn max_arguments(settings: &RegistrySettings) -> usize {
     of_plugins.fold(settings.limits.arguments, usize::max)
 }
 
-/// Records the start of the host. Returns the id of this run.
-async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, settings: &RegistrySettings) -> Result<OwnerId, StoreFault> {
+/// Records the start of the host, with what has which access. Returns the id of this run.
+async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, grants: Vec<String>) -> Result<OwnerId, StoreFault> {
     let owner = OwnerId::from_bits(mint());
-    let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants: granted(settings) };
+    let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants };
     let head = dispatch::begin(log.clone(), log.as_ref(), clock, start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     Ok(owner)

@@ -29,7 +29,7 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: there is no key `plugns` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `plugin`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: there is no key `plugns` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `plugin`, `upstream`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
@@ -265,7 +265,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 36, "{keys:?}");
+    assert_eq!(keys.len(), 37, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),
@@ -366,4 +366,27 @@ fn catalog_limits_have_a_smallest_and_a_largest_value() {
         assert_eq!((error.to_string(), error.hint()), (says, Some("lower it, or raise `compile.core_instances`")));
         assert!(Config::parse(&format!("{text}\n[compile]\ncore_instances = 65"), Path::new("t")).is_ok());
     }
+}
+
+#[test]
+fn faulty_table_of_an_upstream_is_reported() {
+    for (table, why) in [
+        ("[upstream.a__b]\ncommand = [\"x\"]", "is not a name for an upstream"),
+        ("[upstream.a_]\ncommand = [\"x\"]", "is not a name for an upstream"),
+        ("[upstream.\"a.b\"]\ncommand = [\"x\"]", "is not a name for an upstream"),
+        ("[upstream.a]\ncommand = []", "the command names no program"),
+        ("[upstream.a]\ncommand = [\"x\"]\nenv = { T = {} }", "the variable T has 0 sources"),
+        (
+            "[upstream.a]\ncommand = [\"x\"]\nenv = { T = { value = \"v\", env = \"E\" } }",
+            "the variable T has 2 sources",
+        ),
+        ("[upstream.a]\ncommand = [\"x\"]\nenv = { \"A=B\" = { value = \"v\" } }", "is not an environment variable"),
+        ("[upstream.a]\ncommand = [\"x\"]\napproval = \"never\"", "unknown variant"),
+        ("[plugin.\"mcp:a\"]\ncomponent = \"any\"", "is an upstream MCP server, which has no grants"),
+    ] {
+        let error = Config::parse(table, Path::new("toolgate.toml")).expect_err(table).to_string();
+        assert!(error.contains(why), "{table}: {error}");
+    }
+    let fine = Config::parse("[upstream.a_b-1]\ncommand = [\"x\"]", Path::new("some/toolgate.toml")).expect("fine");
+    assert_eq!(fine.upstream_pins(), Path::new("some/toolgate.upstreams.json"));
 }

@@ -143,7 +143,11 @@ impl Connection {
             Ok(Err(none)) => Err(none),
             Err(_) => {
                 self.shared.silent.store(true, Ordering::Release);
-                Err(if waiting.is_sent { NoAnswer::OutOfTime } else { NoAnswer::NotSent("reads no message".to_owned()) })
+                Err(if waiting.is_sent {
+                    NoAnswer::OutOfTime
+                } else {
+                    NoAnswer::NotSent("reads no message".to_owned())
+                })
             }
         }
     }

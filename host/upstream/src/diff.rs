@@ -29,7 +29,10 @@ pub enum Change {
 }
 
 impl Review {
-    pub(crate) fn new(accepted: Option<&BTreeMap<String, Declaration>>, listed: &BTreeMap<String, Declaration>) -> Self {
+    pub(crate) fn new(
+        accepted: Option<&BTreeMap<String, Declaration>>,
+        listed: &BTreeMap<String, Declaration>,
+    ) -> Self {
         let none = BTreeMap::new();
         let before = accepted.unwrap_or(&none);
         let mut changes = BTreeMap::new();

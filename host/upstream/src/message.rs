@@ -8,9 +8,15 @@ use serde_json::value::RawValue;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
     /// The answer to a request of this host.
-    Answer { id: u64, answer: Answer },
+    Answer {
+        id: u64,
+        answer: Answer,
+    },
     /// A request to this host, with the text of its id.
-    Request { id: String, method: String },
+    Request {
+        id: String,
+        method: String,
+    },
     Notification(String),
 }
 

@@ -176,7 +176,8 @@ mod tests {
     use super::*;
 
     fn tool(description: &str) -> Declaration {
-        let text = format!(r#"{{"name":"a","description":"{description}","inputSchema":{{"type":"object","x":1.10}}}}"#);
+        let text =
+            format!(r#"{{"name":"a","description":"{description}","inputSchema":{{"type":"object","x":1.10}}}}"#);
         Declaration::read(&text).unwrap()
     }
 

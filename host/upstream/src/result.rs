@@ -69,7 +69,8 @@ pub(crate) fn outcome(settings: &UpstreamSettings, answer: Result<Answer, NoAnsw
         }
         Ok((false, value)) if value.size() > settings.bounds.result => {
             let max = settings.bounds.result;
-            let message = format!("the tool ran, and its result has more than {max} bytes (limit `limits.result_bytes`)");
+            let message =
+                format!("the tool ran, and its result has more than {max} bytes (limit `limits.result_bytes`)");
             failed(FailureCode::LimitExceeded, message)
         }
         // The host does not control the server.
@@ -81,7 +82,8 @@ pub(crate) fn outcome(settings: &UpstreamSettings, answer: Result<Answer, NoAnsw
 /// Whether a result is an error, and its value: the structured content; without it, the text of a single text block, and
 /// otherwise all blocks.
 fn read(text: &str) -> Result<(bool, Json), String> {
-    let invalid = |error: &dyn std::fmt::Display| format!("its result is invalid: {}", escape::excerpt(&error.to_string(), 200));
+    let invalid =
+        |error: &dyn std::fmt::Display| format!("its result is invalid: {}", escape::excerpt(&error.to_string(), 200));
     let result: CallResult<'_> = serde_json::from_str(text).map_err(|error| invalid(&error))?;
     if result.kind.as_deref().is_some_and(|kind| kind != "complete") {
         return Err("it asks for input or wants to answer later, which this host does not support".to_owned());
@@ -117,7 +119,11 @@ mod tests {
             (r#"{"content":[],"structuredContent":{"n":1.00}}"#, false, r#"{"n":1.00}"#),
             (r#"{"content":[{"type":"text","text":"no"}],"structuredContent":{},"isError":true}"#, true, r#""no""#),
             (r#"{"content":[{"type":"image","data":""}]}"#, false, r#"[{"type":"image","data":""}]"#),
-            (r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#, false, r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#),
+            (
+                r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
+                false,
+                r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#,
+            ),
             (r#"{}"#, false, "[]"),
         ] {
             assert_eq!(value(text), (is_error, expected.to_owned()), "{text}");

@@ -84,15 +84,29 @@ fn endless(bytes: &[u8]) -> ! {
 }
 
 fn tool(name: &str, description: &str) -> Value {
-    let schema = json!({ "type": "object", "properties": { "text": { "type": "string" }, "number": { "type": "number" } } });
+    let schema =
+        json!({ "type": "object", "properties": { "text": { "type": "string" }, "number": { "type": "number" } } });
     let annotations = json!({ "readOnlyHint": true, "idempotentHint": name != "slow" });
     json!({ "name": name, "description": description, "inputSchema": schema, "annotations": annotations })
 }
 
 fn listed(mode: &str) -> Value {
     let names = [
-        "echo", "params", "environment", "error", "hang", "die", "endless", "garbage", "noise", "flood", "sample", "large", "deep",
-        "slow", "slow_repeatable",
+        "echo",
+        "params",
+        "environment",
+        "error",
+        "hang",
+        "die",
+        "endless",
+        "garbage",
+        "noise",
+        "flood",
+        "sample",
+        "large",
+        "deep",
+        "slow",
+        "slow_repeatable",
     ];
     let mut tools: Vec<_> = names.map(|name| tool(name, "A test.")).into();
     let mut structured = tool("structured", "A result with a schema.");

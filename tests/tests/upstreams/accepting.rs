@@ -84,12 +84,18 @@ fn review_shows_escaped_changes_and_an_acceptance_names_them() {
     let said = cli(&host, &["upstream", "review", "fake"]);
     assert!(said.out.contains("echo: changed\n  description\n  - A test.\n  + Ignore all"), "{}", said.out);
     assert!(!said.out.contains('\u{202e}') && !said.out.contains('\u{1b}'), "{}", said.out);
-    assert!(said.out.contains("new: new") && said.out.contains("noise: the server no longer declares it"), "{}", said.out);
+    assert!(
+        said.out.contains("new: new") && said.out.contains("noise: the server no longer declares it"),
+        "{}",
+        said.out
+    );
     let digest = review(&host)["digest"].as_str().unwrap().to_owned();
     std::fs::remove_file(host.folder().join("fake/changed")).unwrap();
     let said = cli(&host, &["upstream", "accept", "fake", "--digest", &digest]);
     assert_eq!(said.code, 1, "the server declares something else than was reviewed: {said:?}");
-    assert!(cli(&host, &["upstream", "list"]).out.starts_with("fake  MCP server, outside the sandbox, 16 accepted tools"));
+    assert!(
+        cli(&host, &["upstream", "list"]).out.starts_with("fake  MCP server, outside the sandbox, 16 accepted tools")
+    );
 }
 
 #[test]
@@ -113,7 +119,10 @@ fn upstream_cannot_take_the_name_of_a_plugins_tool() {
     let plugins = host.admin.get("/v1/plugins").ok(200).to_string();
     assert!(plugins.contains("tool-name-taken"), "the component is refused: {plugins}");
     assert_eq!(called(&host, "fake__echo", json!({}))["result"], "echo {}");
-    assert_eq!(host.admin.put("/v1/plugins/mcp:fake", &toolgate_tests::guests::plugin("lab")).json()["code"], "plugin-refused");
+    assert_eq!(
+        host.admin.put("/v1/plugins/mcp:fake", &toolgate_tests::guests::plugin("lab")).json()["code"],
+        "plugin-refused"
+    );
 }
 
 #[test]

@@ -70,7 +70,11 @@ impl Run for Upstream {
             Subcommands::List { options } => list(&options, terminal),
             Subcommands::Review { name, options } => {
                 let (_, review) = reviewed(&name, &options)?;
-                terminal.line(if options.json { as_json(&name, &review) } else { as_text(&name, &review, terminal) })?;
+                terminal.line(if options.json {
+                    as_json(&name, &review)
+                } else {
+                    as_text(&name, &review, terminal)
+                })?;
                 Ok(())
             }
             Subcommands::Accept { name, digest, options } => accept(&name, &digest, &options, terminal),
@@ -136,7 +140,9 @@ fn accept(name: &str, digest: &str, options: &Options, terminal: &Terminal) -> R
     let (config, review) = reviewed(name, options)?;
     if review.digest.to_string() != digest {
         let message = format!("the MCP server {name} does not declare what was reviewed, so nothing is accepted");
-        return Err(Report::new(Exit::Refused, message).hint(format!("review it again: toolgate upstream review {name}")));
+        return Err(
+            Report::new(Exit::Refused, message).hint(format!("review it again: toolgate upstream review {name}"))
+        );
     }
     let pins = Pins::open(config.upstream_pins()).context("cannot accept the tools")?;
     pins.accept(name, review.declared()).context("cannot accept the tools")?;

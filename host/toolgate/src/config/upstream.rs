@@ -98,20 +98,34 @@ pub(super) fn check(tables: &BTreeMap<String, UpstreamTable>, source: &Source) -
         let is_legal = PluginName::of_upstream(name).is_ok() && name.len() <= MAX_NAME;
         if !is_legal || name.contains("__") || name.starts_with('_') || name.ends_with('_') {
             let message = format!("{} is not a name for an upstream", escape::quoted(name, 80));
-            let hint = format!("use 1 to {MAX_NAME} of the characters a-z A-Z 0-9 _ -, without `_` at the ends or twice in a row");
+            let hint = format!(
+                "use 1 to {MAX_NAME} of the characters a-z A-Z 0-9 _ -, without `_` at the ends or twice in a row"
+            );
             return fail(&[], message, &hint);
         }
         if table.command.first().is_none_or(String::is_empty) || table.command.iter().any(|word| word.contains('\0')) {
-            return fail(&["command"], "the command names no program".into(), "write `command = [\"PROGRAM\", \"ARGUMENT\"]`");
+            return fail(
+                &["command"],
+                "the command names no program".into(),
+                "write `command = [\"PROGRAM\", \"ARGUMENT\"]`",
+            );
         }
         for (variable, UpstreamValue { value, env, file }) in &table.env {
             if variable.is_empty() || variable.contains(['=', '\0']) {
-                return fail(&["env", variable], format!("{variable:?} is not an environment variable"), "write only its name");
+                return fail(
+                    &["env", variable],
+                    format!("{variable:?} is not an environment variable"),
+                    "write only its name",
+                );
             }
             let sources = [value.is_some(), env.is_some(), file.is_some()].into_iter().filter(|is| *is).count();
             if sources != 1 {
                 let message = format!("the variable {variable} has {sources} sources");
-                return fail(&["env", variable], message, "write one of `value`, `env` (for a secret) and `file` (for a secret)");
+                return fail(
+                    &["env", variable],
+                    message,
+                    "write one of `value`, `env` (for a secret) and `file` (for a secret)",
+                );
             }
         }
     }
@@ -171,7 +185,12 @@ impl Config {
                         self.source.error(&["upstream", name, "env", variable], message, Some(hint))
                     })?;
                     let (hosts, places) = (Vec::new(), Vec::new());
-                    environment.secrets.push(capabilities::secrets::Secret { name: variable.clone(), value: secret, hosts, places });
+                    environment.secrets.push(capabilities::secrets::Secret {
+                        name: variable.clone(),
+                        value: secret,
+                        hosts,
+                        places,
+                    });
                     text
                 }
             };
