@@ -62,7 +62,7 @@ pub async fn open(
         plugins: Arc::new(LivePlugins {
             registry: host.registry.clone(),
             #[cfg(feature = "upstream")]
-            upstreams: host.upstreams.clone(),
+            upstreams: host.outside.upstreams.clone(),
             actors: host.actors.clone(),
         }),
         policy: Arc::new(Explaining(host.policy.clone())),

@@ -51,6 +51,7 @@ mod keys;
 #[cfg(feature = "server")]
 mod links;
 mod machine;
+mod outside;
 mod reach;
 mod record;
 #[cfg(feature = "server")]

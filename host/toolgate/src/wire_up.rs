@@ -10,7 +10,8 @@ use dispatch::ports::{Clock, Disk, Outbox, Store, StoreFault};
 use dispatch::{Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
-use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
+use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings};
+use sandbox::Sandbox;
 use store::{KeyValue, MemoryStore, SledStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -27,6 +28,7 @@ use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, HostPrincipals, RunningParts};
+use crate::outside::Outside;
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -74,36 +76,17 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let settings = registry_settings(&mut plan, &data)?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let arguments = max_arguments(&settings);
-    #[cfg(feature = "upstream")]
-    let upstreams = match plan.upstreams.take() {
-        Some(supervisor) => crate::upstreams::open(&plan.config, &settings, supervisor, clock.clone())?,
-        None => upstream::Upstreams::default(),
-    };
-    #[cfg(feature = "upstream")]
-    let outside = upstreams.status().iter().map(crate::upstreams::recorded).collect();
-    #[cfg(not(feature = "upstream"))]
-    let outside = Vec::new();
-    let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), outside].concat()).await?;
+    let outside = Outside::open(&mut plan, &settings, &clock)?;
+    let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), outside.recorded()].concat()).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
-    let plugins = Registry::open(settings, engine.clone(), clock.clone(), events).await?;
-    if !plan.background {
-        plugins.loaded().await;
-    }
+    let plugins = registry(&plan, settings, engine.clone(), clock.clone(), events).await?;
 
-    #[cfg(feature = "upstream")]
-    let tools = {
-        let starting = upstreams.clone();
-        tokio::spawn(async move { starting.start().await });
-        Arc::new(crate::upstreams::AllTools { registry: plugins.clone(), upstreams: upstreams.clone() })
-    };
-    #[cfg(not(feature = "upstream"))]
-    let tools = Arc::new(plugins.clone());
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();
     let core = dispatch::Dispatcher::start(Parts {
         store: log.clone(),
-        tools,
+        tools: outside.start(&plugins),
         policy: rules.clone(),
         principals: principals.clone(),
         clock: clock.clone(),
@@ -132,8 +115,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     Ok(Host {
         handle,
         registry: plugins,
-        #[cfg(feature = "upstream")]
-        upstreams,
+        outside,
         sandbox: engine,
         log: log.clone(),
         audit: log,
@@ -144,6 +126,21 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         data,
         running,
     })
+}
+
+/// The registry. Its plugins may still be loading if the plan says so.
+async fn registry(
+    plan: &Plan,
+    settings: RegistrySettings,
+    engine: Sandbox,
+    clock: Arc<dyn Clock>,
+    events: Events,
+) -> Result<Registry, OpenError> {
+    let plugins = Registry::open(settings, engine, clock, events).await?;
+    if !plan.background {
+        plugins.loaded().await;
+    }
+    Ok(plugins)
 }
 
 /// The threads of the guests.

@@ -15,6 +15,8 @@ fn gated_call_runs_after_its_approval() {
     let waiting = host.approver.get("/v1/pending").ok(200)["suspensions"][0].clone();
     assert_eq!((&waiting["plugin"], &waiting["sandboxed"]), (&json!("mcp:fake"), &json!(false)));
     assert_eq!(waiting["prompt"], "echo (MCP server fake, outside the sandbox)?");
+    let card = host.cli(Some(&host.approver), &["pending"]).out;
+    assert!(card.contains("fake__echo (mcp:fake, outside the sandbox)"), "{card}");
     assert_eq!(super::note(&host, "called"), "", "nothing runs before the approval");
     let _ = host.approver.resolve(&suspension_of(&asked), json!({"decision": "approve"})).ok(200);
     let turn = host.agent.settled(&asked);
