@@ -50,7 +50,7 @@ pub struct Tool {
     /// The plugin that offers it. `mcp:NAME` is the upstream MCP server NAME.
     pub plugin: String,
     /// Whether it runs in the sandbox, if the host runs it. The tools of upstream MCP servers do not.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::words::yes")]
     pub sandboxed: bool,
     /// The digest of the component.
     pub component: String,
@@ -117,11 +117,6 @@ impl From<&KnownTool> for Tool {
             declaration: tool.declaration.to_string(),
         }
     }
-}
-
-/// The value of `sandboxed` in responses of older hosts.
-pub(crate) const fn yes() -> bool {
-    true
 }
 
 fn hints(hints: domain::tool::Hints) -> Option<Hints> {

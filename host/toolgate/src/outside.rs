@@ -1,12 +1,22 @@
-//! What a host runs outside the sandbox: upstream MCP servers, with the feature `upstream`. Without it, nothing.
+//! The parts of a host that run outside the sandbox: upstream MCP servers, with the feature `upstream`. Without it, nothing.
 
 use std::sync::Arc;
 
 use dispatch::ports::{Clock, Tools};
 use registry::{Registry, RegistrySettings};
 
+#[cfg(feature = "upstream")]
+use crate::compiler::CompilerProgram;
+use crate::config::Config;
 use crate::error::OpenError;
-use crate::wire_up::Plan;
+
+/// The choice of the program that opens a host.
+#[derive(Debug, Default)]
+pub(crate) struct OutsidePlan {
+    /// Whether upstream servers are started, and the program that ends them with this process.
+    #[cfg(feature = "upstream")]
+    pub(crate) upstreams: Option<Option<CompilerProgram>>,
+}
 
 /// The upstream servers of a host.
 #[derive(Default)]
@@ -19,12 +29,13 @@ pub(crate) struct Outside {
 impl Outside {
     /// The servers of the plan. None is started yet.
     pub(crate) fn open(
-        plan: &mut Plan,
+        config: &Config,
+        plan: OutsidePlan,
         settings: &RegistrySettings,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let Some(supervisor) = plan.upstreams.take() else { return Ok(Self::default()) };
-        let upstreams = crate::upstreams::open(&plan.config, settings, supervisor, clock.clone())?;
+        let Some(supervisor) = plan.upstreams else { return Ok(Self::default()) };
+        let upstreams = crate::upstreams::open(config, settings, supervisor, clock.clone())?;
         Ok(Self { upstreams })
     }
 
@@ -34,20 +45,25 @@ impl Outside {
     }
 
     /// Starts the servers. Returns the tools of the plugins and of the servers.
-    pub(crate) fn start(&self, registry: &Registry) -> Arc<dyn Tools> {
+    pub(crate) fn start(&self, plugins: &Registry) -> Arc<dyn Tools> {
         if self.upstreams.is_empty() {
-            return Arc::new(registry.clone());
+            return Arc::new(plugins.clone());
         }
         let starting = self.upstreams.clone();
         tokio::spawn(async move { starting.start().await });
-        Arc::new(crate::upstreams::AllTools { registry: registry.clone(), upstreams: self.upstreams.clone() })
+        Arc::new(crate::upstreams::AllTools { registry: plugins.clone(), upstreams: self.upstreams.clone() })
     }
 }
 
 #[cfg(not(feature = "upstream"))]
 impl Outside {
     #[expect(clippy::unnecessary_wraps, reason = "with the feature it can fail")]
-    pub(crate) fn open(_: &mut Plan, _: &RegistrySettings, _: &Arc<dyn Clock>) -> Result<Self, OpenError> {
+    pub(crate) fn open(
+        _: &Config,
+        _: OutsidePlan,
+        _: &RegistrySettings,
+        _: &Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
         Ok(Self::default())
     }
 
@@ -55,7 +71,7 @@ impl Outside {
         Vec::new()
     }
 
-    pub(crate) fn start(&self, registry: &Registry) -> Arc<dyn Tools> {
-        Arc::new(registry.clone())
+    pub(crate) fn start(&self, plugins: &Registry) -> Arc<dyn Tools> {
+        Arc::new(plugins.clone())
     }
 }

@@ -15,16 +15,15 @@ use domain::{
 use registry::{Registry, RegistrySettings};
 use sandbox::Declared;
 use serde_json::json;
-use serde_json::value::RawValue;
 use tokio::runtime;
 use upstream::{Bounds, MakeTool, Offer, Parts, Pins, Program, Redact, UpstreamSettings, Upstreams};
 
-use crate::OpenError;
 use crate::clock::WallClock;
 use crate::compiler::CompilerProgram;
 use crate::config::{ApprovalWord, Config, SecretValues, UpstreamTable};
+use crate::error::OpenError;
 
-/// What a message can have in addition to a result.
+/// The bytes of a message beside a result.
 const FRAME: usize = 64 << 10;
 
 /// The tools of the plugins and of the upstreams. A name is of one of both, because no component can have a tool whose name begins like
@@ -180,14 +179,13 @@ fn redact(plugin: &PluginName, secrets: &[Secret]) -> Redact {
 /// Makes tools by the rules for those of components.
 fn make(settings: RegistrySettings) -> MakeTool {
     Arc::new(move |offer| {
-        let declared = declared(offer).map_err(|error| vec![error.to_string()])?;
-        registry::upstream_tool(&settings, offer.plugin, offer.identity, &declared)
+        registry::upstream_tool(&settings, offer.plugin, offer.identity, &declared(offer))
             .map_err(|findings| findings.iter().map(ToString::to_string).collect())
     })
 }
 
 /// The declaration in the form of a component's. The title says that the tool runs outside the sandbox.
-fn declared(offer: &Offer<'_>) -> Result<Declared, serde_json::Error> {
+fn declared(offer: &Offer<'_>) -> Declared {
     let declaration = offer.declaration;
     let server = offer.plugin.upstream().unwrap_or_default();
     let marks = format!(" (MCP server {server}, outside the sandbox)");
@@ -215,12 +213,12 @@ fn declared(offer: &Offer<'_>) -> Result<Declared, serde_json::Error> {
     }
     let mut options = options.to_string();
     if let Some(schema) = declaration.output_schema() {
-        let schema: &RawValue = serde_json::from_str(schema)?;
+        // The text was checked, and it stays as it is.
         options.pop();
         options.push_str(&format!(r#","result":{schema}}}"#));
     }
     let description = declaration.description().or_else(|| declaration.title()).map(str::to_owned);
-    Ok(Declared {
+    Declared {
         name: offer.name.clone(),
         description: description.unwrap_or_else(|| format!("{} of the MCP server {server}", declaration.name())),
         parameters: declaration.input_schema().to_owned(),
@@ -228,7 +226,7 @@ fn declared(offer: &Offer<'_>) -> Result<Declared, serde_json::Error> {
         approval: offer.approval,
         streaming: false,
         options,
-    })
+    }
 }
 
 /// The line about an upstream in the record of a start.

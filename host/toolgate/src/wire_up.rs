@@ -28,7 +28,7 @@ use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, HostPrincipals, RunningParts};
-use crate::outside::Outside;
+use crate::outside::{Outside, OutsidePlan};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -49,9 +49,8 @@ pub(crate) struct Plan {
     pub(crate) background: bool,
     /// The program that compiles components. Without one, this process compiles them.
     pub(crate) compiler: Option<CompilerProgram>,
-    /// Whether upstream servers are started, and the program that ends them with this process.
-    #[cfg(feature = "upstream")]
-    pub(crate) upstreams: Option<Option<CompilerProgram>>,
+    /// The parts that run outside the sandbox.
+    pub(crate) outside: OutsidePlan,
 }
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
@@ -76,7 +75,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let settings = registry_settings(&mut plan, &data)?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let arguments = max_arguments(&settings);
-    let outside = Outside::open(&mut plan, &settings, &clock)?;
+    let outside = Outside::open(&plan.config, std::mem::take(&mut plan.outside), &settings, &clock)?;
     let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), outside.recorded()].concat()).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());

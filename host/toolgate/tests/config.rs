@@ -381,7 +381,7 @@ fn faulty_table_of_an_upstream_is_reported() {
             "the variable T has 2 sources",
         ),
         ("[upstream.a]\ncommand = [\"x\"]\nenv = { \"A=B\" = { value = \"v\" } }", "is not an environment variable"),
-        ("[upstream.a]\ncommand = [\"x\"]\napproval = \"never\"", "unknown variant"),
+        ("[upstream.a]\ncommand = [\"x\"]\napproval = \"never\"", "must be one of `auto`, `requires-approval`"),
         ("[plugin.\"mcp:a\"]\ncomponent = \"any\"", "is an upstream MCP server, which has no grants"),
     ] {
         let error = Config::parse(table, Path::new("toolgate.toml")).expect_err(table).to_string();

@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::child::{Pipes, Process};
 use crate::message::{self, Answer, Incoming};
-use crate::process::{Pipes, Process};
 use crate::reading::{Lines, NoLine};
 use crate::settings::{Program, Redact};
 use crate::stderr;
@@ -112,7 +112,7 @@ impl Connection {
         let _ = self.outgoing.send(message::notification(method, params)).await;
     }
 
-    /// Sends a request and waits for its answer. If the future is dropped, the server is told.
+    /// Sends a request and waits for its answer. If the future is dropped, the server gets a cancellation.
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -178,7 +178,7 @@ impl Shared {
     }
 }
 
-/// A request without an answer. If it is given up, the server is told, as far as its queue has room.
+/// A request without an answer. If it is given up, the server gets a cancellation, as far as its queue has room.
 struct Waiting<'a> {
     connection: &'a Connection,
     id: u64,

@@ -1,4 +1,4 @@
-//! What a review shows: how the declarations of a server differ from the accepted ones.
+//! The content of a review: how the declarations of a server differ from the accepted ones.
 
 use std::collections::BTreeMap;
 

@@ -10,12 +10,12 @@
 //! Read `server.rs` first: one upstream. `connection.rs` has the protocol and its bounds, `pins.rs` the accepted declarations.
 
 mod catalog;
+mod child;
 mod connection;
 mod declaration;
 mod diff;
 mod message;
 mod pins;
-mod process;
 mod reading;
 mod result;
 mod server;

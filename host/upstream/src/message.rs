@@ -82,7 +82,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Incoming, String> {
 
 /// The text of a request, on one line. `params` is a JSON object.
 pub(crate) fn request(id: u64, method: &str, params: &str) -> String {
-    // Outside of strings, a line break in JSON is white space, and in strings there is none.
+    // In JSON, a line break is white space: strings contain only escaped ones.
     let params = params.replace(['\n', '\r'], " ");
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
 }

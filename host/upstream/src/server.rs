@@ -216,7 +216,7 @@ impl Server {
     /// A connection to a server whose tools are known. Starts the server if it does not run.
     ///
     /// # Errors
-    /// Why there is none. The text continues a sentence about the server.
+    /// Why it is missing. The text continues a sentence about the server.
     async fn connected(&self) -> Result<Arc<Connection>, String> {
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.clone() {

@@ -25,7 +25,7 @@ fn gated_call_runs_after_its_approval() {
 }
 
 #[test]
-fn arguments_and_the_idempotency_key_reach_the_server_as_they_are() {
+fn arguments_and_idempotency_key_arrive_verbatim() {
     let host = started("");
     let turn = host.agent.post_text(
         "/v1/conversations/c/turns?wait_ms=10000",

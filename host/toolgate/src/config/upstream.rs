@@ -37,7 +37,7 @@ pub struct UpstreamTable {
     /// Its environment. It gets nothing else, except a `PATH` of "/usr/local/bin:/usr/bin:/bin" if none is named.
     #[serde(default)]
     pub env: BTreeMap<String, UpstreamValue>,
-    /// Whether a person must approve a call of its tools. What the server says about its tools never changes this. Default:
+    /// Whether a person must approve a call of its tools. The statements of the server about its tools never change this. Default:
     /// "requires-approval".
     #[serde(default)]
     pub approval: Option<ApprovalWord>,
