@@ -48,7 +48,7 @@ pub struct Pins {
     read: Mutex<(Option<Stamp>, Arc<Accepted>)>,
 }
 
-/// What shows that a file has changed.
+/// The marks of one version of a file.
 type Stamp = (u64, u64, Option<SystemTime>);
 
 #[derive(Serialize, Deserialize)]

@@ -77,7 +77,7 @@ impl UpstreamSettings {
         format!("{}__{tool}", self.name())
     }
 
-    /// What calls are pinned to instead of a component: the program and its settings, without the values of secrets.
+    /// The digest that calls are pinned to instead of a component: of the program and its settings, without the values of secrets.
     pub(crate) fn identity(&self) -> Digest {
         let Program { command, environment, folder, .. } = &self.program;
         let mut parts: Vec<&[u8]> = vec![b"upstream", self.plugin.as_str().as_bytes()];
@@ -99,7 +99,7 @@ impl UpstreamSettings {
     }
 }
 
-/// What this crate needs from the host.
+/// The parts of the host that this crate needs.
 #[derive(Clone)]
 pub struct Parts {
     pub clock: Arc<dyn Clock>,

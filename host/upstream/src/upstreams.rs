@@ -26,7 +26,7 @@ pub struct Upstreams {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamStatus {
     pub plugin: PluginName,
-    /// What its calls are pinned to.
+    /// The digest that its calls are pinned to instead of a component.
     pub identity: Digest,
     /// The names of the tools that are offered.
     pub tools: Vec<String>,

@@ -58,7 +58,7 @@ fn started(keys: &str) -> Host {
     host
 }
 
-/// What the model gets for one call: its result, or its error.
+/// The content of one call for the model: its result, or its error.
 fn called(host: &Host, tool: &str, arguments: Value) -> Value {
     let turn = host.agent.call(&format!("of-{tool}"), tool, arguments);
     host.agent.settled(&turn)["calls"][0]["content"].clone()
