@@ -1,7 +1,6 @@
 //! The tables `[upstream.NAME]`: MCP servers whose tools the host offers.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -10,8 +9,10 @@ use registry::PluginSettings;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+#[cfg(feature = "upstream")]
+use super::secrets;
 use super::source::Source;
-use super::{Config, ConfigError, secrets};
+use super::{Config, ConfigError};
 
 /// The time limit of a call, if the table does not say.
 const TIMEOUT: Span = Span::from_secs(60);
@@ -23,6 +24,7 @@ const CONCURRENCY: usize = 8;
 const MAX_NAME: usize = 24;
 
 /// The search path of a server without one.
+#[cfg(feature = "upstream")]
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// An MCP server that the host starts and whose tools it offers. It runs outside the sandbox, with the rights of the host.
@@ -133,9 +135,10 @@ pub(super) fn check(tables: &BTreeMap<String, UpstreamTable>, source: &Source) -
 }
 
 /// The environment of an upstream, and which of its values are secrets.
+#[cfg(feature = "upstream")]
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
-    pub(crate) variables: BTreeMap<String, OsString>,
+    pub(crate) variables: BTreeMap<String, std::ffi::OsString>,
     pub(crate) secrets: Vec<capabilities::secrets::Secret>,
 }
 
@@ -158,7 +161,10 @@ impl Config {
         name.push(".upstreams.json");
         self.source.beside().join(name)
     }
+}
 
+#[cfg(feature = "upstream")]
+impl Config {
     /// The folder of an upstream.
     pub(crate) fn upstream_folder(&self, table: &UpstreamTable) -> PathBuf {
         let beside = self.source.beside();
