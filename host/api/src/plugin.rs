@@ -20,6 +20,9 @@ pub struct PluginView {
     pub name: String,
     /// The digest of the live or rejected component. Absent while the first component under this name is being loaded.
     pub digest: Option<String>,
+    /// Whether its tools run in the sandbox. Those of an upstream MCP server (`mcp:NAME`) do not.
+    #[serde(default = "crate::words::yes")]
+    pub sandboxed: bool,
     /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent if
     /// the component is unreadable.
     pub built_against: Option<String>,

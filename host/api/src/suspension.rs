@@ -42,6 +42,8 @@ pub struct Suspension {
     pub tool: String,
     /// The plugin that offers the tool.
     pub plugin: Option<String>,
+    /// False if the call runs outside the sandbox, on an upstream MCP server. Absent otherwise.
+    pub sandboxed: Option<bool>,
     /// Who produces the result of the call.
     pub executor: Option<Executor>,
     /// The kind of answer that it waits for.
@@ -332,6 +334,7 @@ impl Suspension {
             earlier: Vec::new(),
             tool: call.tool.to_string(),
             plugin: pinned.map(|pinned| pinned.plugin.to_string()),
+            sandboxed: pinned.filter(|pinned| pinned.plugin.is_upstream()).map(|_| false),
             executor: pinned.map(|pinned| (&pinned.executor).into()),
             kind: (&suspension.kind()).into(),
             streaming: streams.then_some(true),

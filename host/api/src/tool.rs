@@ -47,8 +47,11 @@ pub struct Tool {
     pub retention: Option<Retention>,
     /// The tool's statements about its effects.
     pub hints: Option<Hints>,
-    /// The plugin that offers it.
+    /// The plugin that offers it. `mcp:NAME` is the upstream MCP server NAME.
     pub plugin: String,
+    /// Whether it runs in the sandbox, if the host runs it. The tools of upstream MCP servers do not.
+    #[serde(default = "crate::words::yes")]
+    pub sandboxed: bool,
     /// The digest of the component.
     pub component: String,
     /// The digest of the declaration.
@@ -109,6 +112,7 @@ impl From<&KnownTool> for Tool {
             }),
             hints: hints(options.hints),
             plugin: tool.plugin.to_string(),
+            sandboxed: !tool.plugin.is_upstream(),
             component: tool.component.to_string(),
             declaration: tool.declaration.to_string(),
         }

@@ -319,6 +319,11 @@ enum_by_name! {
     Rejection is domain::event::Rejection
 }
 
+/// The value of `sandboxed` in responses of older hosts.
+pub(crate) const fn yes() -> bool {
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,8 +24,9 @@ const LOG_LINES: usize = 20;
 pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     let is_open = item.closed.is_none();
     let (tool, plugin) = (escape::line(&item.tool), item.plugin.as_deref().map(escape::line).unwrap_or_default());
+    let outside = if item.sandboxed == Some(false) { ", outside the sandbox" } else { "" };
     let mut card = format!(
-        "{}  {}  {} ({plugin})\n",
+        "{}  {}  {} ({plugin}{outside})\n",
         terminal.style(Style::Strong, &escape::line(&item.suspension)),
         terminal.style(if is_open { Style::Open } else { Style::Faint }, &item.kind.to_string()),
         terminal.style(Style::Strong, &tool),

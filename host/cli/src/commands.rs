@@ -44,6 +44,8 @@ mod submit;
 mod token;
 mod tools;
 mod turns;
+#[cfg(feature = "upstream")]
+mod upstream;
 mod verify_build;
 
 use anyhow::Context as _;
@@ -56,6 +58,10 @@ use crate::terminal::Terminal;
 
 /// The first argument that makes this binary the compiler of one component.
 pub(crate) const COMPILE: &str = "compile-component";
+
+/// The first argument that makes this binary the parent of an upstream MCP server.
+#[cfg(feature = "upstream")]
+pub(crate) const SUPERVISE: &str = "supervise-upstream";
 
 /// A command. Its fields are its arguments, and its doc comment is its help text.
 trait Run {
@@ -103,6 +109,8 @@ register! {
     conform::Conform,
     pack::Pack,
     grants::Grants,
+    #[cfg(feature = "upstream")]
+    upstream::Upstream,
     call::Call,
     status::Status,
     tools::Tools,
@@ -141,6 +149,12 @@ register! {
 /// This binary, run again as the compiler.
 fn compiler() -> anyhow::Result<CompilerProgram> {
     CompilerProgram::itself([COMPILE]).context("cannot find the file of this program, which compiles components")
+}
+
+/// This binary, run again as the parent of an upstream MCP server.
+#[cfg(feature = "upstream")]
+fn supervisor() -> anyhow::Result<CompilerProgram> {
+    CompilerProgram::itself([SUPERVISE]).context("cannot find the file of this program, which ends upstream servers")
 }
 
 /// The threads that run a host.

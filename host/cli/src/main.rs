@@ -63,8 +63,13 @@ fn definition() -> clap::Command {
 fn main() -> ExitCode {
     // The compiler's process reads a stranger's component. It sets up nothing else of the host.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == commands::COMPILE) {
+    let first = arguments.next();
+    if first.as_ref().is_some_and(|first| first == commands::COMPILE) {
         return toolgate::compile_child(arguments);
+    }
+    #[cfg(feature = "upstream")]
+    if first.is_some_and(|first| first == commands::SUPERVISE) {
+        return toolgate::upstream::supervise(arguments);
     }
     let terminal = Terminal::new();
     let words = args::with_host_options_behind(&definition(), std::env::args_os());

@@ -120,7 +120,10 @@ pub(crate) fn denied(verdict: &Verdict) -> Outcome {
 /// The tool of a call, and the value of the arguments, which fit its schema. Policy, prompt and gate share this value while it
 /// is kept.
 fn checked(request: &CallRequest, tools: &dyn Tools) -> Result<(Arc<KnownTool>, Arc<Value>), Outcome> {
-    let known = tools.find(&request.tool).map_err(|nearest| unknown(&request.tool, nearest.as_ref()))?;
+    let refused = |nearest: Option<ToolName>| {
+        tools.refusal(&request.tool).unwrap_or_else(|| unknown(&request.tool, nearest.as_ref()))
+    };
+    let known = tools.find(&request.tool).map_err(refused)?;
     let invalid = |message| Outcome::Failed(Failure::new(FailureCode::InvalidArguments, message));
     if request.arguments.as_str().starts_with('"') {
         return Err(invalid(unread(&request.arguments)));

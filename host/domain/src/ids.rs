@@ -181,10 +181,34 @@ chosen!(
     |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'-')
 );
 chosen!(
-    /// A plugin. Its name comes from the file name of its component.
+    /// A plugin. Its name comes from the file name of its component. A name that begins with `mcp:` is of an upstream MCP
+    /// server: the rest is its name in the configuration, and no component has it.
     PluginName, "plugin name", 64, "1 to 64 of the characters a-z A-Z 0-9 _ -",
-    |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+    |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'), after "mcp:"
 );
+
+impl PluginName {
+    /// The plugin for the tools of an upstream MCP server.
+    ///
+    /// # Errors
+    /// [`InvalidId`] if the name cannot name a plugin.
+    pub fn of_upstream(name: &str) -> Result<Self, InvalidId> {
+        Self::new(&format!("mcp:{}", Self::new(name)?))
+    }
+
+    /// Whether it is an upstream MCP server, whose calls run outside the sandbox.
+    #[must_use]
+    pub fn is_upstream(&self) -> bool {
+        self.upstream().is_some()
+    }
+
+    /// The name of the upstream MCP server in the configuration.
+    #[must_use]
+    pub fn upstream(&self) -> Option<&str> {
+        self.0.strip_prefix("mcp:")
+    }
+}
+
 chosen!(
     /// A group of principals. A token lists the groups of its principal.
     Group, "group", 64, "1 to 64 of the characters a-z A-Z 0-9 _ . -",
@@ -252,5 +276,16 @@ mod tests {
             assert!(CallId::new(wrong).is_err(), "{wrong}");
         }
         assert!(PluginName::new("../etc").is_err());
+    }
+
+    #[test]
+    fn plugin_of_an_upstream_has_a_name_of_its_own() {
+        let upstream = PluginName::of_upstream("github").unwrap();
+        assert_eq!((upstream.as_str(), upstream.upstream()), ("mcp:github", Some("github")));
+        assert_eq!(PluginName::new("mcp:github"), Ok(upstream), "it is read again");
+        assert!(!PluginName::new("github").unwrap().is_upstream());
+        for wrong in ["", "mcp:a", "a:b", "mcp:"] {
+            assert!(PluginName::of_upstream(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -55,6 +55,7 @@ fn tool(live: &KnownTool) -> Result<Tool, ErrorData> {
     tool.annotations = Some(annotations(live));
     let about = json!({
         "plugin": declared.plugin.as_str(),
+        "sandboxed": !declared.plugin.is_upstream(),
         "component": declared.component.to_string(),
         "declaration": declared.declaration.to_string(),
         "approval": live.pinned.approval.as_str(),

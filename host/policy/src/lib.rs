@@ -13,7 +13,7 @@ mod rules;
 pub use combined::{CallEffect, Combined, Dynamic, Explanation};
 pub use condition::{Condition, Test};
 pub use decimal::{Decimal, InvalidDecimal};
-pub use pattern::{CallerPattern, Glob, InvalidPattern, Pattern};
+pub use pattern::{CallerPattern, Glob, InvalidPattern, Pattern, PluginPattern};
 pub use pointer::{Found, InvalidPointer, Pointer};
 pub use rule::{Arguments, Fit, Moment, OperatorRule, Subject};
 pub use rules::{OperatorRules, Step};

@@ -18,6 +18,20 @@ pub struct Glob(Arc<str>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(Glob);
 
+/// A pattern over the names of plugins. With `mcp:` before it, it is over the names of upstream MCP servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginPattern(pub Pattern);
+
+impl FromStr for PluginPattern {
+    type Err = InvalidPattern;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPattern> {
+        let Some(upstream) = text.strip_prefix("mcp:") else { return Pattern::new(text).map(Self) };
+        let Pattern(of_upstreams) = Pattern::new(upstream)?;
+        Ok(Self(Pattern(Glob(format!("mcp:{}", of_upstreams.as_str()).into()))))
+    }
+}
+
 /// A pattern over the names of callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerPattern(Glob);
@@ -210,6 +224,7 @@ mod tests {
     fn a_pattern_that_no_name_could_match_is_refused() {
         for wrong in ["", "a.b", "[ab]", "a b", &"*".repeat(65)] {
             assert_eq!(Pattern::new(wrong), Err(InvalidPattern::Name), "{wrong}");
+            assert_eq!(format!("mcp:{wrong}").parse::<PluginPattern>(), Err(InvalidPattern::Name), "{wrong}");
         }
         for wrong in ["", "a b", "ü", &"*".repeat(129)] {
             assert_eq!(CallerPattern::new(wrong), Err(InvalidPattern::Caller), "{wrong}");

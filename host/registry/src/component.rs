@@ -76,7 +76,7 @@ impl Component {
 }
 
 /// A tool as calls use it: its declaration, tightened by the operator's rules and completed by the defaults.
-fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits, grants: &Grants) -> KnownTool {
+pub(crate) fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits, grants: &Grants) -> KnownTool {
     let rule = settings.rule(&tool.plugin, tool.name.as_str());
     // A denied call never reaches its gate. Gating it too could combine an executor and an approval that no tool may
     // have.

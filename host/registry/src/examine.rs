@@ -67,6 +67,14 @@ pub(crate) fn examine(
         let findings = findings.into_vec();
         Ok(Examined { built_against, tools, findings, access, is_packed, loaded: None, news: None })
     };
+    if candidate.plugin.is_upstream() {
+        findings.add(
+            LoadRule::PluginName,
+            format!("{} is the name of an upstream MCP server, and no component can have it", candidate.plugin),
+            "give the component another name",
+        );
+        return ended(None, findings, Vec::new(), candidate.access(None), false);
+    }
     let looked = match loader.look(candidate.bytes) {
         Ok(looked) => looked,
         Err(error) => {

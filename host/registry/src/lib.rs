@@ -35,6 +35,7 @@ mod run;
 mod schema;
 mod settings;
 mod shared;
+mod upstream;
 mod watch;
 
 #[cfg(test)]
@@ -55,4 +56,5 @@ pub use rules::{MAX_PROMPT, MAX_SCHEMA_DEPTH, MAX_TITLE};
 pub use schema::{checks, violations};
 pub use settings::{GrantHolder, PluginSettings, RegistrySettings};
 pub use shared::Events;
+pub use upstream::upstream_tool;
 pub use watch::{nearest_name, plugin_name, read_component};

@@ -62,6 +62,13 @@ pub(crate) fn check(
                 "rename the tool, or unload that plugin first",
             );
         }
+        if let Some(upstream) = settings.upstream_of(&declared.name).filter(|_| !subject.plugin.is_upstream()) {
+            findings.add(
+                LoadRule::ToolNameTaken,
+                format!("names that begin with `{upstream}__` are for the tools of the upstream MCP server {upstream}"),
+                "rename the tool, or the table `[upstream]` of that server",
+            );
+        }
         tools.extend(check_tool(subject, declared, settings, findings));
     }
     findings.about_plugin();

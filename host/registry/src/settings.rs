@@ -35,6 +35,8 @@ pub struct RegistrySettings {
     /// Whether a component must have its declaration in a section, so that it does not run before the declaration is
     /// checked.
     pub require_declaration: bool,
+    /// The upstream MCP servers. No component can have a tool whose name begins with the name of one and `__`.
+    pub upstreams: BTreeSet<String>,
 }
 
 /// The operator's decisions about one plugin.
@@ -88,6 +90,7 @@ impl RegistrySettings {
             default_expires: Span::from_secs(24 * 60 * 60),
             queue: Span::from_secs(30),
             require_declaration: false,
+            upstreams: BTreeSet::new(),
         }
     }
 
@@ -113,6 +116,12 @@ impl RegistrySettings {
     #[must_use]
     pub fn rule(&self, plugin: &PluginName, tool: &str) -> Rule {
         self.rules.always(Some(plugin.as_str()), tool)
+    }
+
+    /// The upstream MCP server whose tools have names that begin like this one.
+    pub(crate) fn upstream_of(&self, tool: &str) -> Option<&str> {
+        let (upstream, _) = tool.split_once("__")?;
+        self.upstreams.get(upstream).map(String::as_str)
     }
 
     /// Finds contradictions in the settings.

@@ -81,6 +81,18 @@ impl Builder {
         self
     }
 
+    /// Starts the upstream MCP servers of the configuration, and offers their tools. They run outside the sandbox. Without this call,
+    /// the tables `[upstream]` only reserve names.
+    ///
+    /// With a supervisor, each server ends even if this process is killed. The program must pass the arguments after its own to
+    /// [`upstream::supervise`](::upstream::supervise) before it does anything else.
+    #[cfg(feature = "upstream")]
+    #[must_use]
+    pub fn upstreams(mut self, supervisor: Option<CompilerProgram>) -> Self {
+        self.0.outside.upstreams = Some(supervisor);
+        self
+    }
+
     /// Lets callers approve their own calls. Use it if the program that submits also asks the person.
     #[must_use]
     pub fn approve_own_calls(mut self) -> Self {

@@ -20,6 +20,7 @@ mod quota;
 mod retention;
 mod secrets;
 mod source;
+mod upstream;
 mod webhook;
 mod within;
 mod written;
@@ -56,6 +57,7 @@ use schemars::JsonSchema;
 pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use source::Source;
+pub use upstream::{ApprovalWord, UpstreamTable, UpstreamToolTable, UpstreamValue};
 pub use webhook::{EventWord, KindWord, LinkTable, WebhookTable};
 pub use within::Within;
 
@@ -158,6 +160,8 @@ pub struct Config {
     /// Grants and limits of single plugins, by name.
     #[schemars(with = "BTreeMap<String, PluginTable>")]
     pub plugin: BTreeMap<Parsed<PluginName>, PluginTable>,
+    /// MCP servers whose tools the host offers. They run outside the sandbox.
+    pub upstream: BTreeMap<String, UpstreamTable>,
     /// Rules over calls, in addition to the declarations of tools.
     pub policy: Vec<PolicyTable>,
     /// Files of rules, and policy components.
@@ -319,6 +323,8 @@ impl Config {
                 (name.0.clone(), PluginSettings { grants: Arc::new(grants), holder, limits })
             })
             .collect();
+        settings.plugins.extend(self.upstream_limits(settings.limits));
+        settings.upstreams = self.upstream.keys().cloned().collect();
         settings.rules = self.operator_rules();
         settings.approve_on_expiry = self.approve_on_expiry.clone();
         settings.default_expires =

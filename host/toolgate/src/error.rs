@@ -34,6 +34,10 @@ pub enum OpenError {
     /// The sandbox cannot be set up.
     #[error("the sandbox cannot be set up: {0}")]
     Sandbox(String),
+    /// The accepted tools of upstream MCP servers cannot be read.
+    #[cfg(feature = "upstream")]
+    #[error("the accepted tools of upstream MCP servers cannot be read")]
+    Upstreams(#[from] upstream::PinsFault),
     /// The threads for guests cannot be started.
     #[error("the threads for guests cannot be started")]
     Threads(#[source] std::io::Error),

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock::WallClock;
 use crate::folder::Claim;
+use crate::outside::Outside;
 use crate::record::Actors;
 
 /// How often a closing host checks whether its calls have ended.
@@ -29,6 +30,11 @@ const INTERVAL: Span = Span::from_millis(20);
 pub struct Host {
     pub(crate) handle: Handle,
     pub(crate) registry: Registry,
+    #[cfg_attr(
+        not(all(feature = "server", feature = "upstream")),
+        expect(dead_code, reason = "only the HTTP API shows it")
+    )]
+    pub(crate) outside: Outside,
     pub(crate) sandbox: Sandbox,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,

@@ -62,7 +62,12 @@ pub async fn open(
     let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
     Ok(Ports {
         handle: host.handle.clone(),
-        plugins: Arc::new(LivePlugins { registry: host.registry.clone(), actors: host.actors.clone() }),
+        plugins: Arc::new(LivePlugins {
+            registry: host.registry.clone(),
+            #[cfg(feature = "upstream")]
+            upstreams: host.outside.upstreams.clone(),
+            actors: host.actors.clone(),
+        }),
         policy: Arc::new(Explaining(host.policy.clone())),
         auth: tokens,
         access_tokens: issuer.map(|issuer| issuer as Arc<dyn AccessTokens>),
@@ -198,6 +203,8 @@ pub fn explanation(explained: &policy::Explanation) -> Explanation {
 
 struct LivePlugins {
     registry: Registry,
+    #[cfg(feature = "upstream")]
+    upstreams: upstream::Upstreams,
     actors: Actors,
 }
 
@@ -212,6 +219,8 @@ impl Plugins for LivePlugins {
     fn list(&self) -> Vec<PluginView> {
         let misnamed = self.registry.misnamed().into_iter().map(|(path, finding)| misnamed(&path, &finding));
         let mut all: Vec<_> = self.registry.plugins().iter().filter_map(view).chain(misnamed).collect();
+        #[cfg(feature = "upstream")]
+        all.extend(self.upstreams.status().iter().map(crate::upstreams::view));
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -268,6 +277,7 @@ fn view(status: &PluginStatus) -> Option<PluginView> {
     Some(PluginView {
         name: status.name.to_string(),
         digest: digest.map(ToString::to_string),
+        sandboxed: true,
         built_against: status.built_against.clone(),
         tools,
         state,
@@ -283,6 +293,7 @@ fn misnamed(path: &Path, about: &Finding) -> PluginView {
     PluginView {
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         digest: None,
+        sandboxed: true,
         built_against: None,
         tools: Vec::new(),
         state: PluginState::Rejected,

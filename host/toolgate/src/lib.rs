@@ -53,6 +53,7 @@ mod keys;
 #[cfg(feature = "server")]
 mod links;
 mod machine;
+mod outside;
 mod reach;
 mod record;
 #[cfg(feature = "server")]
@@ -60,6 +61,8 @@ mod revoked;
 mod sandboxes;
 #[cfg(feature = "server")]
 pub mod tokens;
+#[cfg(feature = "upstream")]
+pub mod upstreams;
 mod wire_up;
 
 pub use builder::Builder;
@@ -75,3 +78,5 @@ pub use folder::private as private_folder;
 pub use host::Host;
 pub use sandbox::compile_child;
 pub use sandboxes::{checking_sandbox, checking_settings};
+#[cfg(feature = "upstream")]
+pub use upstream;

@@ -10,7 +10,8 @@ use dispatch::ports::{Clock, Disk, Outbox, Store, StoreFault};
 use dispatch::{Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
-use registry::{GrantHolder, PluginSettings, Registry, RegistrySettings};
+use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings};
+use sandbox::Sandbox;
 use store::{KeyValue, MemoryStore, SledStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -27,6 +28,7 @@ use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, HostPrincipals, RunningParts};
+use crate::outside::{Outside, OutsidePlan};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -47,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) background: bool,
     /// The program that compiles components. Without one, this process compiles them.
     pub(crate) compiler: Option<CompilerProgram>,
+    /// The parts that run outside the sandbox.
+    pub(crate) outside: OutsidePlan,
 }
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
@@ -71,19 +75,17 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let settings = registry_settings(&mut plan, &data)?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let arguments = max_arguments(&settings);
-    let owner = begin(log.clone(), clock.as_ref(), &settings).await?;
+    let outside = Outside::open(&plan.config, std::mem::take(&mut plan.outside), &settings, &clock)?;
+    let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), outside.recorded()].concat()).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
-    let plugins = Registry::open(settings, engine.clone(), clock.clone(), events).await?;
-    if !plan.background {
-        plugins.loaded().await;
-    }
+    let plugins = registry(&plan, settings, engine.clone(), clock.clone(), events).await?;
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();
     let core = dispatch::Dispatcher::start(Parts {
         store: log.clone(),
-        tools: Arc::new(plugins.clone()),
+        tools: outside.start(&plugins),
         policy: rules.clone(),
         principals: principals.clone(),
         clock: clock.clone(),
@@ -112,6 +114,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     Ok(Host {
         handle,
         registry: plugins,
+        outside,
         sandbox: engine,
         log: log.clone(),
         audit: log,
@@ -122,6 +125,21 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         data,
         running,
     })
+}
+
+/// The registry. Its plugins may still be loading if the plan says so.
+async fn registry(
+    plan: &Plan,
+    settings: RegistrySettings,
+    engine: Sandbox,
+    clock: Arc<dyn Clock>,
+    events: Events,
+) -> Result<Registry, OpenError> {
+    let plugins = Registry::open(settings, engine, clock, events).await?;
+    if !plan.background {
+        plugins.loaded().await;
+    }
+    Ok(plugins)
 }
 
 /// The threads of the guests.
@@ -150,10 +168,10 @@ fn max_arguments(settings: &RegistrySettings) -> usize {
     of_plugins.fold(settings.limits.arguments, usize::max)
 }
 
-/// Records the start of the host. Returns the id of this run.
-async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, settings: &RegistrySettings) -> Result<OwnerId, StoreFault> {
+/// Records the start of the host, with what has which access. Returns the id of this run.
+async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, grants: Vec<String>) -> Result<OwnerId, StoreFault> {
     let owner = OwnerId::from_bits(mint());
-    let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants: granted(settings) };
+    let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants };
     let head = dispatch::begin(log.clone(), log.as_ref(), clock, start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
     Ok(owner)

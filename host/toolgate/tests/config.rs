@@ -455,3 +455,26 @@ fn catalog_limits_have_a_smallest_and_a_largest_value() {
         assert!(Config::parse(&format!("{text}\n[compile]\ncore_instances = 65"), Path::new("t")).is_ok());
     }
 }
+
+#[test]
+fn faulty_table_of_an_upstream_is_reported() {
+    for (table, why) in [
+        ("[upstream.a__b]\ncommand = [\"x\"]", "is not a name for an upstream"),
+        ("[upstream.a_]\ncommand = [\"x\"]", "is not a name for an upstream"),
+        ("[upstream.\"a.b\"]\ncommand = [\"x\"]", "is not a name for an upstream"),
+        ("[upstream.a]\ncommand = []", "the command names no program"),
+        ("[upstream.a]\ncommand = [\"x\"]\nenv = { T = {} }", "the variable T has 0 sources"),
+        (
+            "[upstream.a]\ncommand = [\"x\"]\nenv = { T = { value = \"v\", env = \"E\" } }",
+            "the variable T has 2 sources",
+        ),
+        ("[upstream.a]\ncommand = [\"x\"]\nenv = { \"A=B\" = { value = \"v\" } }", "is not an environment variable"),
+        ("[upstream.a]\ncommand = [\"x\"]\napproval = \"never\"", "must be one of `auto`, `requires-approval`"),
+        ("[plugin.\"mcp:a\"]\ncomponent = \"any\"", "is an upstream MCP server, which has no grants"),
+    ] {
+        let error = Config::parse(table, Path::new("toolgate.toml")).expect_err(table).to_string();
+        assert!(error.contains(why), "{table}: {error}");
+    }
+    let fine = Config::parse("[upstream.a_b-1]\ncommand = [\"x\"]", Path::new("some/toolgate.toml")).expect("fine");
+    assert_eq!(fine.upstream_pins(), Path::new("some/toolgate.upstreams.json"));
+}

@@ -107,6 +107,14 @@ how_to! {
         ..after("start")
     };
 
+    use_upstream_mcp_servers: "use-upstream-mcp-servers.md", Page {
+        stand_ins: &[
+            ("/usr/local/bin/files-server", "$(dirname $(command -v toolgate))/toolgate-test-upstream"),
+            ("sha256:31ad…", "$(toolgate upstream review files --json | sed -n 's/.*\"digest\": *\"\\(sha256:[0-9a-f]*\\)\".*/\\1/p')"),
+        ],
+        ..Page::default()
+    };
+
     verify_a_component: "verify-a-component.md", Page {
         stand_ins: &[
             ("https://example.org/hello", "$source"),

@@ -63,6 +63,7 @@ function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool
           <Strange>{plugin.name}</Strange>
         </h2>
         <Badge tone={TONES[plugin.state]}>{plugin.state}</Badge>
+        {plugin.sandboxed === false && <Badge tone="waiting">outside the sandbox</Badge>}
         {plugin.needs_review && <Badge tone="waiting">needs review</Badge>}
       </header>
       {plugin.digest && <Digest of={plugin.digest} label="digest of the component" />}

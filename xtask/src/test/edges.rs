@@ -22,7 +22,7 @@ const fn allowed(name: &'static str, ours: &'static str, never: &'static str) ->
     Allowed { name, ours, never }
 }
 
-const CRATES: [Allowed; 18] = [
+const CRATES: [Allowed; 19] = [
     allowed("domain", "", "tokio futures async-trait serde serde_json uuid tracing"),
     allowed("escape", "", "tokio serde serde_json"),
     allowed("dispatch", "domain escape", "wasmtime wasmtime-wasi sled axum"),
@@ -38,6 +38,7 @@ const CRATES: [Allowed; 18] = [
     allowed("api", "dispatch domain escape", "wasmtime sled axum hyper"),
     allowed("mcp", "dispatch domain escape", "wasmtime sled axum"),
     allowed("oauth", "domain escape", "wasmtime sled axum"),
+    allowed("upstream", "dispatch domain escape", "wasmtime sled axum hyper"),
     allowed("server", "api dispatch domain escape", "wasmtime sled"),
     allowed(
         "toolgate",

@@ -57,6 +57,8 @@ impl Opened {
         let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
         let listen = listener.local_addr().context("cannot find out where the host listens")?;
         let builder = Host::builder().config(config).compiler(super::compiler()?);
+        #[cfg(feature = "upstream")]
+        let builder = builder.upstreams(Some(super::supervisor()?));
         let builder = builder.user_cache(compiled).load_in_background();
         let builder = if memory { builder.memory() } else { builder };
         let host = match builder.open().await {

@@ -48,7 +48,8 @@ impl Run for Tools {
 
 fn lines(tool: &api::Tool, terminal: &Terminal) -> String {
     let gate = if tool.approval.0 == Approval::Auto { "" } else { ", requires approval" };
+    let outside = if tool.sandboxed { "" } else { ", outside the sandbox" };
     let (name, plugin) = (terminal.style(Style::Strong, &escape::line(&tool.name)), escape::line(&tool.plugin));
     let description = escape::block(&tool.description, "    ");
-    format!("{name}  {}{gate}  ({plugin})\n{}", tool.executor, description.trim_end())
+    format!("{name}  {}{gate}{outside}  ({plugin})\n{}", tool.executor, description.trim_end())
 }

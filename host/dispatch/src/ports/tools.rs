@@ -23,6 +23,11 @@ pub trait Tools: Send + Sync {
     /// The live tool with the most similar name, if one is similar.
     fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>>;
 
+    /// The outcome of a call whose tool [`Tools::find`] did not find, if the tool is known and not offered. `None`: it is unknown.
+    fn refusal(&self, _name: &str) -> Option<Outcome> {
+        None
+    }
+
     /// The tool of a component that may no longer be live: a waiting call stays pinned to the component it was
     /// submitted to. `None` once the component's bytes are removed.
     fn pinned(&self, plugin: &PluginName, component: Digest, name: &str) -> Option<Arc<KnownTool>>;

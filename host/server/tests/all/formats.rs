@@ -299,7 +299,7 @@ async fn tools_are_listed_in_each_format_with_verbatim_schemas() {
     }
     expect![[r#"
         toolgate: 6 tools, left out: None
-          {"name":"echo","description":"The tool echo.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0},"result":{"type":"object"},"executor":"server","approval":"auto","rule":"allow","streaming":false,"editable":"none","on_expiry":"error","hints":{"read_only":true},"plugin":"shelf","component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","declaration":"sha256:092c79e8f80e559e404bcf660c48f3522b67aba9ff1484b0367e1a4ddef7431d"}
+          {"name":"echo","description":"The tool echo.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0},"result":{"type":"object"},"executor":"server","approval":"auto","rule":"allow","streaming":false,"editable":"none","on_expiry":"error","hints":{"read_only":true},"plugin":"shelf","sandboxed":true,"component":"sha256:6985ca1f4daa5a584a28eae043a239cb96689af1337ea13afb63e00c2bf512fa","declaration":"sha256:092c79e8f80e559e404bcf660c48f3522b67aba9ff1484b0367e1a4ddef7431d"}
         openai: 5 tools, left out: Some("web_search")
           {"type":"function","function":{"name":"echo","description":"The tool echo.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"x":1.0}}}
         openai-responses: 5 tools, left out: Some("web_search")

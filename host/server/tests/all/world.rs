@@ -168,6 +168,7 @@ impl ExplainPolicy for Bytewise {
 fn view(name: &str, tools: &[&str]) -> PluginView {
     PluginView {
         name: name.into(),
+        sandboxed: true,
         digest: Some(domain::Digest::of(name).to_string()),
         tools: tools.iter().map(ToString::to_string).collect(),
         state: PluginState::Live,

@@ -19,6 +19,10 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
     steps(config, source)?;
     for (name, table) in &config.plugin {
         let name = &name.0;
+        if name.is_upstream() {
+            let message = format!("{name} is an upstream MCP server, which has no grants");
+            return Err(source.error(&["plugin", name.as_str()], message, Some("remove the table".to_owned())));
+        }
         if table.component.is_none() && !table.grants.is_empty() {
             return Err(source.error(
                 &["plugin", name.as_str()],
@@ -35,6 +39,7 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
     #[cfg(feature = "server")]
     check_server(&config.server, source)?;
     super::oauth::check(config.oauth.as_ref(), source)?;
+    super::upstream::check(&config.upstream, source)?;
     super::webhook::check(&config.webhook, source)
 }
 

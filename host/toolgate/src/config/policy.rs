@@ -12,7 +12,7 @@ pub use files::TriedRule;
 pub(super) use files::read;
 pub(super) use forms::json;
 pub use forms::{Bound, ChannelName, RiskName, RuleName, StepName};
-use policy::{CallerPattern, Glob, Pattern, Pointer};
+use policy::{CallerPattern, Glob, Pattern, PluginPattern, Pointer};
 pub(super) use reading::{check_name, needs};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,9 +27,9 @@ pub struct PolicyTable {
     #[serde(default = "any")]
     #[schemars(with = "Option<String>")]
     pub tools: Parsed<Pattern>,
-    /// The plugins: a pattern over their names. Default: all.
+    /// The plugins: a pattern over their names. `mcp:NAME` is the upstream MCP server NAME. Default: all.
     #[schemars(with = "Option<String>")]
-    pub plugin: Option<Parsed<Pattern>>,
+    pub plugin: Option<Parsed<PluginPattern>>,
     /// The callers: a pattern over the names of principals. Default: all.
     #[schemars(with = "Option<String>")]
     pub caller: Option<Parsed<CallerPattern>>,

@@ -78,7 +78,7 @@ fn file_of(file: &Path) -> Result<String, String> {
     Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())
 }
 
-fn value(text: String) -> Result<SecretValue, String> {
+pub(super) fn value(text: String) -> Result<SecretValue, String> {
     if text.is_empty() {
         return Err("it is empty".to_owned());
     }

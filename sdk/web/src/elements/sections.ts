@@ -17,6 +17,7 @@ export function header(
   const from = [
     name === line(tool) ? undefined : `tool ${line(tool)}`,
     plugin === null || plugin === undefined ? undefined : `plugin ${line(plugin)}`,
+    suspension.sandboxed === false ? "runs outside the sandbox" : undefined,
     `asked for by ${line(caller)}`,
     parent == null
       ? undefined

@@ -47,7 +47,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
         name: table.name.clone().unwrap_or(default_name).into(),
         place: None,
         tools: table.tools.0.clone(),
-        plugin: table.plugin.as_ref().map(|pattern| pattern.0.clone()),
+        plugin: table.plugin.as_ref().map(|pattern| pattern.0.0.clone()),
         caller: table.caller.as_ref().map(|pattern| pattern.0.clone()),
         step: table.step.map(Into::into),
         conditions: table.arguments.iter().enumerate().map(condition).collect::<Result<_, _>>()?,
@@ -82,7 +82,7 @@ fn check_ungate(table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError>
     if !table.tools.0.is_exact() {
         return error("`ungate` needs the full name of one tool", "write `tools = \"NAME\"`, without `*` and `?`");
     }
-    if !table.plugin.as_ref().is_some_and(|plugin| plugin.0.is_exact()) {
+    if !table.plugin.as_ref().is_some_and(|plugin| plugin.0.0.is_exact()) {
         return error(
             "`ungate` needs the full name of one plugin",
             "write `plugin = \"NAME\"`, so that a tool of another plugin keeps its approval",

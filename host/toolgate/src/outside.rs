@@ -1,0 +1,77 @@
+//! The parts of a host that run outside the sandbox: upstream MCP servers, with the feature `upstream`. Without it, nothing.
+
+use std::sync::Arc;
+
+use dispatch::ports::{Clock, Tools};
+use registry::{Registry, RegistrySettings};
+
+#[cfg(feature = "upstream")]
+use crate::compiler::CompilerProgram;
+use crate::config::Config;
+use crate::error::OpenError;
+
+/// The choice of the program that opens a host.
+#[derive(Debug, Default)]
+pub(crate) struct OutsidePlan {
+    /// Whether upstream servers are started, and the program that ends them with this process.
+    #[cfg(feature = "upstream")]
+    pub(crate) upstreams: Option<Option<CompilerProgram>>,
+}
+
+/// The upstream servers of a host.
+#[derive(Default)]
+pub(crate) struct Outside {
+    #[cfg(feature = "upstream")]
+    pub(crate) upstreams: upstream::Upstreams,
+}
+
+#[cfg(feature = "upstream")]
+impl Outside {
+    /// The servers of the plan. None is started yet.
+    pub(crate) fn open(
+        config: &Config,
+        plan: OutsidePlan,
+        settings: &RegistrySettings,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        let Some(supervisor) = plan.upstreams else { return Ok(Self::default()) };
+        let upstreams = crate::upstreams::open(config, settings, supervisor, clock.clone())?;
+        Ok(Self { upstreams })
+    }
+
+    /// The lines about the servers in the record of a start.
+    pub(crate) fn recorded(&self) -> Vec<String> {
+        self.upstreams.status().iter().map(crate::upstreams::recorded).collect()
+    }
+
+    /// Starts the servers. Returns the tools of the plugins and of the servers.
+    pub(crate) fn start(&self, plugins: &Registry) -> Arc<dyn Tools> {
+        if self.upstreams.is_empty() {
+            return Arc::new(plugins.clone());
+        }
+        let starting = self.upstreams.clone();
+        tokio::spawn(async move { starting.start().await });
+        Arc::new(crate::upstreams::AllTools { registry: plugins.clone(), upstreams: self.upstreams.clone() })
+    }
+}
+
+#[cfg(not(feature = "upstream"))]
+impl Outside {
+    #[expect(clippy::unnecessary_wraps, reason = "with the feature it can fail")]
+    pub(crate) fn open(
+        _: &Config,
+        _: OutsidePlan,
+        _: &RegistrySettings,
+        _: &Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        Ok(Self::default())
+    }
+
+    pub(crate) fn recorded(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(crate) fn start(&self, plugins: &Registry) -> Arc<dyn Tools> {
+        Arc::new(plugins.clone())
+    }
+}

@@ -1,0 +1,45 @@
+// A server on the official SDK for Python, as an upstream of the host.
+import assert from "node:assert/strict";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { it } from "node:test";
+import { Host } from "../src/host.ts";
+
+/** The Python that has the SDK, which `cargo xtask test` installs. */
+const PYTHON = process.env.PYTHON ?? join(import.meta.dirname, "../../../target/tools/mcp/bin/python");
+
+it("the SDK for Python as an upstream", async () => {
+  const host = new Host();
+  try {
+    const command = JSON.stringify([PYTHON, "-B", join(import.meta.dirname, "../src/server.py")]);
+    const tools =
+      '[upstream.python.tools.add]\napproval = "auto"\n[upstream.python.tools.fail]\napproval = "auto"\n';
+    appendFileSync(join(host.folder, "toolgate.toml"), `[upstream.python]\ncommand = ${command}\n${tools}`);
+    const review = JSON.parse(await host.command(["upstream", "review", "python", "--json"])) as {
+      digest: string;
+      changes: Record<string, unknown>;
+    };
+    assert.deepEqual(Object.keys(review.changes).sort(), ["add", "fail", "greet"]);
+    await host.command(["upstream", "accept", "python", "--digest", review.digest]);
+    await host.start();
+    const token = await host.token("agent", "caller");
+    const call = async (id: string, tool: string, args: unknown) => {
+      const body = JSON.stringify({ calls: [{ id, tool: `python__${tool}`, arguments: args }] });
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const path = `${host.url}/v1/conversations/${id}/turns`;
+      const answer = await fetch(`${path}?wait_ms=60000`, { method: "POST", headers, body });
+      const turn = (await answer.json()) as { turn: string; calls: { content: unknown; outcome: string }[] };
+      const ended = async () => (await fetch(`${path}/${turn.turn}?wait_ms=60000`, { headers })).json();
+      return { call: turn.calls[0], ended: ended as () => Promise<typeof turn> };
+    };
+    const added = await call("one", "add", { a: 2, b: 3 });
+    assert.deepEqual(added.call?.content, { ok: true, result: { result: 5 } });
+    const failed = await call("two", "fail", {});
+    assert.equal(failed.call?.outcome, "failed");
+    const asked = await call("three", "greet", { name: "Ada" });
+    await host.approve((await host.pending("python__greet")).suspension);
+    assert.deepEqual((await asked.ended()).calls[0]?.content, { ok: true, result: { result: "Hello, Ada" } });
+  } finally {
+    await host.dispose();
+  }
+});
