@@ -8,7 +8,9 @@ use axum::http::{Request, Response, header};
 use domain::{Principal, PrincipalId, Span, Timestamp, principal::Role};
 use futures::StreamExt as _;
 use serde_json::json;
-use toolgate_server::{AccessToken, AccessTokens, McpClients, ProtectedResource, ServerSettings, TokenRefusal};
+use toolgate_server::{
+    AccessToken, AccessTokens, McpBody, McpClients, McpUnread, ProtectedResource, ServerSettings, TokenRefusal,
+};
 use toolgate_tests::world::settle;
 use tower::ServiceExt as _;
 
@@ -61,12 +63,12 @@ struct Clients;
 
 #[async_trait]
 impl McpClients for Clients {
-    async fn answer(&self, by: Principal, request: Request<Bytes>) -> Response<Bytes> {
+    async fn answer(&self, by: Principal, request: Request<Bytes>, _: Arc<dyn McpUnread>) -> Response<McpBody> {
         if request.body() == "\"wait\"" {
             std::future::pending::<()>().await;
         }
         let named = json!({"by": by.id.to_string()}).to_string();
-        Response::builder().header(header::CONTENT_TYPE, "application/json").body(named.into()).unwrap()
+        Response::builder().header(header::CONTENT_TYPE, "application/json").body(McpBody::new(named)).unwrap()
     }
 }
 
