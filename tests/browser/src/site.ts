@@ -18,7 +18,7 @@ const KINDS: Record<string, string> = {
   ".css": "text/css",
 };
 
-/** What MCP Apps prescribes for pages that name no other site. The frame of a page inherits it. */
+/** The policy of MCP Apps for pages that name no other site. The frame of a page inherits it. */
 const POLICY_OF_CARDS =
   "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 

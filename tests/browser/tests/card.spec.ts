@@ -40,7 +40,7 @@ async function mcp(host: Host, token: string, method: string, params: Record<str
   return result;
 }
 
-test("a card shows its call, links to the console, and follows the call to its end", async ({
+test("a card shows its call and follows it to its end", async ({
   start,
   visit,
 }) => {

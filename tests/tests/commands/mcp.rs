@@ -142,7 +142,7 @@ fn call_of_an_mcp_client_survives_its_host() {
 }
 
 #[test]
-fn resource_of_the_newest_revision_is_read_through_a_joined_host() {
+fn resource_is_read_through_a_host_that_runs() {
     let host = Setup::with(&["lab"]).start();
     let mut client = McpClient::start(&host);
     let meta = json!({

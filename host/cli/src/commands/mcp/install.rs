@@ -214,18 +214,18 @@ fn agrees(terminal: &Terminal) -> Result<bool, Report> {
 }
 
 /// The entry as text, with the member around it.
-fn entry(client: McpClient, server: &Value) -> String {
+fn entry(client: McpClient, command: &Value) -> String {
     let list = client.list();
     if client == McpClient::Codex {
         // A JSON text is a TOML string, and an array of them an array.
-        return format!("[{list}.{NAME}]\ncommand = {}\nargs = {}\n", server["command"], server["args"]);
+        return format!("[{list}.{NAME}]\ncommand = {}\nargs = {}\n", command["command"], command["args"]);
     }
-    format!("{:#}", json!({ list: { NAME: server } }))
+    format!("{:#}", json!({ list: { NAME: command } }))
 }
 
 /// The change that adds the server. `None`: the file has it.
-fn change(client: McpClient, earlier: &str, server: &Value) -> Result<Option<Change>, String> {
-    let (list, added) = (client.list(), entry(client, server));
+fn change(client: McpClient, earlier: &str, command: &Value) -> Result<Option<Change>, String> {
+    let (list, added) = (client.list(), entry(client, command));
     if client == McpClient::Codex {
         let file: toml::Table = earlier.parse().map_err(|error| format!("it is not TOML: {error}"))?;
         let found = file.get(list).and_then(|servers| servers.get(NAME));
@@ -246,8 +246,8 @@ fn change(client: McpClient, earlier: &str, server: &Value) -> Result<Option<Cha
         serde_json::from_str(text).map_err(|error| format!("it is not a JSON object without comments: {error}"))?;
     let servers = file.entry(list).or_insert_with(|| json!({}));
     let servers = servers.as_object_mut().ok_or_else(|| format!("its member {list} is not an object"))?;
-    let found = servers.insert(NAME.to_owned(), server.clone());
-    if found.as_ref() == Some(server) {
+    let found = servers.insert(NAME.to_owned(), command.clone());
+    if found.as_ref() == Some(command) {
         return Ok(None);
     }
     let removed = found.map(|found| entry(client, &found));
