@@ -40,10 +40,7 @@ async function mcp(host: Host, token: string, method: string, params: Record<str
   return result;
 }
 
-test("a card shows its call and follows it to its end", async ({
-  start,
-  visit,
-}) => {
+test("a card shows its call and follows it to its end", async ({ start, visit }) => {
   const host = await start({ plugins: ["lab"] });
   const [agent, bob] = [host.token("agent", ["caller"]), host.token("bob", ["approver"])];
   const ask = (method: string, params: Record<string, unknown>) => mcp(host, agent.token, method, params);
