@@ -89,8 +89,15 @@ fn escaped(schema: &mut Value) {
         Value::Object(members) => {
             for (name, member) in members {
                 match member {
-                    Value::String(text) if matches!(name.as_str(), "title" | "description") => {
+                    Value::String(text) if matches!(name.as_str(), "title" | "description" | "default") => {
                         *text = escape::line(text).into_owned();
+                    }
+                    Value::Array(labels) if name == "enumNames" => {
+                        for label in labels {
+                            if let Value::String(text) = label {
+                                *text = escape::line(text).into_owned();
+                            }
+                        }
                     }
                     member => escaped(member),
                 }
@@ -196,7 +203,8 @@ pub(crate) async fn take(calls: &Calls, turn: &Turn, responses: InputResponses) 
         Ok(_) | Err(Error::Refused(Refusal::Stale { .. } | Refusal::Replayed)) => Ok(Given::Answered),
         Err(Error::Refused(Refusal::Invalid(violations))) => {
             let said = violations.iter().map(|violation| format!("{} {}", violation.pointer, violation.message));
-            Ok(Given::Wrong(format!("The answer was not accepted: {}.", said.collect::<Vec<_>>().join("; "))))
+            let said = said.collect::<Vec<_>>().join("; ");
+            Ok(Given::Wrong(format!("The answer was not accepted: {}.", escape::line(&said))))
         }
         Err(error) => Err(error.into()),
     }

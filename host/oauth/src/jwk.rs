@@ -60,7 +60,8 @@ impl KeySet {
         let set: Set = serde_json::from_slice(text).map_err(|error| format!("not a JWK set: {error}"))?;
         let keys: Vec<Key> = set.keys.into_iter().take(MAX_KEYS).filter_map(Key::read).collect();
         if keys.is_empty() {
-            return Err("the JWK set has no key that this host can use".to_owned());
+            // The issuer may have withdrawn all keys, so the earlier ones must not stay.
+            tracing::warn!("the JWK set of the issuer has no key that this host can use");
         }
         Ok(Self(keys))
     }

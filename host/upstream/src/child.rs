@@ -10,7 +10,7 @@ use crate::settings::Program;
 
 /// A running process. Dropping it kills its process group.
 pub(crate) struct Process {
-    child: Child,
+    _child: Child,
     group: Option<Pid>,
 }
 
@@ -48,7 +48,7 @@ impl Process {
             .spawn()?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let process = Self { child, group };
+        let process = Self { _child: child, group };
         let (Some(input), Some(output), Some(error)) = pipes else { return Err(io::Error::other("no pipes")) };
         Ok((process, Pipes { input, output, error }))
     }
@@ -56,8 +56,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process ids stay reserved until the child is waited for.
-        if let (Ok(None), Some(group)) = (self.child.try_wait(), self.group) {
+        // Also after the end of the child, whose own children may run on. Nothing has waited for it, so its id is still its own.
+        if let Some(group) = self.group {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }

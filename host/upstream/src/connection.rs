@@ -107,9 +107,9 @@ impl Connection {
         self.shared.silent.load(Ordering::Acquire)
     }
 
-    pub(crate) async fn notify(&self, method: &str, params: &str) {
-        // If it has ended, the next request says so.
-        let _ = self.outgoing.send(message::notification(method, params)).await;
+    /// Sends a notification, as far as the queue has room. If the connection has ended, the next request says so.
+    pub(crate) fn notify(&self, method: &str, params: &str) {
+        let _ = self.outgoing.try_send(message::notification(method, params));
     }
 
     /// Sends a request and waits for its answer. If the future is dropped, the server gets a cancellation.
@@ -189,8 +189,7 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.connection.shared.pending().requests.remove(&self.id);
         if self.is_sent {
-            let params = format!(r#"{{"requestId":{}}}"#, self.id);
-            let _ = self.connection.outgoing.try_send(message::notification("notifications/cancelled", &params));
+            self.connection.notify("notifications/cancelled", &format!(r#"{{"requestId":{}}}"#, self.id));
         }
     }
 }

@@ -4,6 +4,9 @@ use domain::json::check_body;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// The maximum length of the id of a request of the server, in bytes. Its answer repeats the id.
+const MAX_ID: usize = 256;
+
 /// A message that the server sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
@@ -57,7 +60,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Incoming, String> {
         Ok(None) => return Err("it is not an object".to_owned()),
         Err(malformed) => return Err(malformed.to_string()),
     }
-    let message: Message<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let message: Message<'_> = serde_json::from_str(text).map_err(|error| {
+        // The text of the error would quote the server, and with it maybe a secret.
+        format!("it does not have the form of JSON-RPC at column {}", error.column())
+    })?;
     if message.jsonrpc != "2.0" {
         return Err("it is not JSON-RPC 2.0".to_owned());
     }
@@ -68,6 +74,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Incoming, String> {
         (Some(_), Some(_)) => return Err("it has both a result and an error".to_owned()),
     };
     match (message.method, message.id, answer) {
+        (Some(_), Some(id), None) if id.get().len() > MAX_ID => Err(format!("its id has more than {MAX_ID} bytes")),
         (Some(method), Some(id), None) => Ok(Incoming::Request { id: id.get().to_owned(), method }),
         (Some(method), None, None) => Ok(Incoming::Notification(method)),
         (None, Some(id), Some(answer)) => {
@@ -75,7 +82,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Incoming, String> {
             Ok(Incoming::Answer { id, answer })
         }
         // The server could not read the id of a request.
-        (None, None, Some(Answer::Error { code, message })) => Err(format!("it reports the error {code}: {message}")),
+        (None, None, Some(Answer::Error { code, .. })) => Err(format!("it reports the error {code}")),
         _ => Err("it is neither a request nor an answer".to_owned()),
     }
 }
@@ -124,11 +131,23 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
+            &format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(MAX_ID)),
             &deep,
         ] {
             assert!(read(wrong.as_bytes()).is_err(), "{wrong}");
         }
         assert!(read(&[0xff]).is_err());
+    }
+
+    #[test]
+    fn reason_quotes_nothing_of_the_server() {
+        for text in [
+            r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"bad token sk-1"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":"sk-1","message":""}}"#,
+        ] {
+            let why = read(text.as_bytes()).unwrap_err();
+            assert!(!why.contains("sk-1"), "{why}");
+        }
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) fn outcome(settings: &UpstreamSettings, answer: Result<Answer, NoAnsw
     let text = match answer {
         Ok(Answer::Result(text)) => (settings.redact)(text),
         Ok(Answer::Error { code, message }) => {
+            // A secret that is cut is not found.
+            let message = (settings.redact)(message);
             let message = escape::excerpt(&message, MAX_ERROR);
             return failed(FailureCode::ToolFailed, format!("{message} (error {code} of the MCP server {name})"));
         }
@@ -84,6 +86,10 @@ pub(crate) fn outcome(settings: &UpstreamSettings, answer: Result<Answer, NoAnsw
 fn read(text: &str) -> Result<(bool, Json), String> {
     let invalid =
         |error: &dyn std::fmt::Display| format!("its result is invalid: {}", escape::excerpt(&error.to_string(), 200));
+    // serde would also read a list as the members.
+    if !text.starts_with('{') {
+        return Err(invalid(&"it is not an object"));
+    }
     let result: CallResult<'_> = serde_json::from_str(text).map_err(|error| invalid(&error))?;
     if result.kind.as_deref().is_some_and(|kind| kind != "complete") {
         return Err("it asks for input or wants to answer later, which this host does not support".to_owned());

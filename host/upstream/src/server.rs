@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ pub(crate) struct Server {
     cached: Mutex<Cached>,
     free: Arc<Semaphore>,
     waiting: AtomicUsize,
+    /// Whether the operator has accepted other tools since the server was started.
+    is_stale: AtomicBool,
 }
 
 /// The connection, and the failures since the last answer to a call.
@@ -88,6 +90,7 @@ impl Server {
             cached: Mutex::new(cached),
             free,
             waiting: AtomicUsize::new(0),
+            is_stale: AtomicBool::new(false),
         }
     }
 
@@ -96,12 +99,15 @@ impl Server {
     }
 
     /// The tools now.
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+    pub(crate) fn catalog(self: &Arc<Self>) -> Arc<Catalog> {
         let accepted = self.pins.current();
         let mut cached = self.cached();
         if !Arc::ptr_eq(&cached.accepted, &accepted) {
             cached.accepted = accepted;
             self.renew(&mut cached);
+            // The operator has seen what the program declares now, and maybe another version of it runs.
+            self.is_stale.store(true, Ordering::Release);
+            self.ask_again();
         }
         cached.catalog.clone()
     }
@@ -120,8 +126,16 @@ impl Server {
         self.cached().fault.clone()
     }
 
+    /// Learns in the background whether the tools have changed, because a refused tool is never called.
+    fn ask_again(self: &Arc<Self>) {
+        let server = self.clone();
+        // If it fails, the fault of the server says so.
+        drop(self.parts.runtime.spawn(async move { server.usable().await.map(drop) }));
+    }
+
     /// Why calls of a tool with this problem are refused, and what the operator can do.
-    pub(crate) fn refusal(&self, tool: &str, problem: &Problem) -> String {
+    pub(crate) fn refusal(self: &Arc<Self>, tool: &str, problem: &Problem) -> String {
+        self.ask_again();
         let name = self.settings.name();
         format!(
             "the tool {} is not offered: {problem}. Nothing was carried out. The operator can review it with `toolgate upstream \
@@ -190,8 +204,9 @@ impl Server {
         let left = Span::from_millis(run.pinned.timeout.millis().saturating_sub(self.since(begun).millis()));
         let params = call_params(&offered.name, run);
         let answer = connection.request("tools/call", &params, left).await;
-        if answer.is_ok() {
-            self.state.lock().await.failures = 0;
+        // A start that runs must not delay this answer.
+        if let (Ok(_), Ok(mut state)) = (&answer, self.state.try_lock()) {
+            state.failures = 0;
         }
         let outcome = result::outcome(&self.settings, answer);
         checked(offered.known.clone(), outcome).await
@@ -219,8 +234,12 @@ impl Server {
     /// Why it is missing. The text continues a sentence about the server.
     async fn connected(&self) -> Result<Arc<Connection>, String> {
         let mut state = self.state.lock().await;
+        if self.is_stale.swap(false, Ordering::AcqRel) {
+            // Calls that run keep theirs until they end.
+            state.connection = None;
+        }
         if let Some(connection) = state.connection.clone() {
-            match self.still_usable(&mut state, &connection).await {
+            match self.in_time(self.still_usable(&mut state, &connection)).await {
                 Ok(()) => return Ok(connection),
                 Err(why) => self.failed(&mut state, why),
             }
@@ -228,7 +247,7 @@ impl Server {
         if state.not_before.is_some_and(|not_before| self.now() < not_before) {
             return Err(format!("{}; it is started again after a pause", state.last));
         }
-        match self.start(&mut state).await {
+        match self.in_time(self.start(&mut state)).await {
             Ok(connection) => {
                 self.cached().fault = None;
                 Ok(connection)
@@ -240,8 +259,15 @@ impl Server {
         }
     }
 
+    /// All steps of a start, or of a list, share one deadline.
+    async fn in_time<T>(&self, steps: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+        let late = || "has not listed its tools in time".to_owned();
+        tokio::time::timeout(time(self.settings.bounds.start), steps).await.unwrap_or_else(|_| Err(late()))
+    }
+
     /// Records a failure. The next start is after a pause.
     fn failed(&self, state: &mut State, why: String) {
+        let why = (self.settings.redact)(why);
         tracing::warn!(upstream = %self.settings.plugin, "the server {}", escape::excerpt(&why, 1_000));
         let pause = PAUSE.millis().saturating_mul(1 << state.failures.min(10)).min(MAX_PAUSE.millis());
         state.connection = None;
@@ -283,7 +309,7 @@ impl Server {
             let version = escape::quoted(&version, 40);
             return Err(format!("speaks the revision {version}; this host speaks {}", REVISIONS.join(", ")));
         }
-        connection.notify("notifications/initialized", "{}").await;
+        connection.notify("notifications/initialized", "{}");
         self.list(state, &connection).await?;
         let connection = Arc::new(connection);
         state.connection = Some(connection.clone());
@@ -339,7 +365,7 @@ impl Server {
     /// The tools that the server declares now, from a process of its own.
     pub(crate) async fn review(&self) -> Result<(Arc<Accepted>, Arc<Listed>), String> {
         let mut state = State::default();
-        self.start(&mut state).await?;
+        self.in_time(self.start(&mut state)).await?;
         let listed = self.cached().listed.clone().unwrap_or_default();
         Ok((self.pins.current(), listed))
     }

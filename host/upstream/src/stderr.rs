@@ -8,8 +8,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::settings::Redact;
 
-/// The longest line that is logged, in bytes.
+/// The longest line that is logged, in characters.
 const MAX_LINE: usize = 2 << 10;
+
+/// The bytes of a line that are kept until secrets are redacted. More than are logged, so that none is cut before.
+const MAX_KEPT: usize = 4 * MAX_LINE;
 
 /// The lines that are logged in a second.
 const PER_SECOND: u32 = 20;
@@ -55,7 +58,7 @@ pub(crate) async fn log(mut from: impl AsyncRead + Unpin, plugin: PluginName, re
         for part in chunk[..read].split_inclusive(|byte| *byte == b'\n') {
             let text = part.strip_suffix(b"\n").unwrap_or(part);
             // The rest of a long line is dropped.
-            let room = MAX_LINE.saturating_sub(line.len());
+            let room = MAX_KEPT.saturating_sub(line.len());
             line.extend_from_slice(&text[..text.len().min(room)]);
             if text.len() < part.len() {
                 write(&mut line);
