@@ -60,6 +60,20 @@ fn changed_new_and_missing_tools_are_not_offered() {
 }
 
 #[test]
+fn upgraded_tools_are_offered_after_their_acceptance() {
+    let host = started("");
+    assert_eq!(called(&host, "fake__params", json!({}))["ok"], true);
+    std::fs::write(host.folder().join("fake/changed"), "").unwrap();
+    // The host still runs the earlier version of the program.
+    accept(&host);
+    host.agent.until("/v1/tools", |answer| {
+        let tools = answer.json();
+        tools["tools"].as_array()?.iter().find(|tool| tool["name"] == "fake__new").map(|_| ())
+    });
+    assert_eq!(called(&host, "fake__new", json!({}))["ok"], true);
+}
+
+#[test]
 fn approved_call_of_a_changed_tool_does_not_run() {
     let mut host = prepared(Setup::default(), "", "");
     accept(&host);
