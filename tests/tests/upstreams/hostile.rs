@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_tests::host::Setup;
 
-use super::{called, cli, error, prepared, started};
+use super::{accept, called, cli, error, prepared, started};
 
 /// The server is started again, and answers.
 fn answers_again(host: &toolgate_tests::host::Host) {
@@ -83,5 +83,27 @@ fn server_that_does_not_start_is_reported() {
         assert!(said.code == 1 && said.err.contains(why), "{mode}: {said:?}");
         host.start();
         host.admin.until("/v1/plugins", |answer| answer.json().to_string().contains(why).then_some(()));
+    }
+}
+
+#[test]
+fn calls_beyond_the_concurrency_wait_in_a_bounded_queue() {
+    for (settings, limits, why) in [
+        ("", "[limits]\nqueue = 0", "and 0 more wait (`queue`)"),
+        ("queue_ms = 1", "", "none of them ended within 1 ms (`queue_ms`)"),
+    ] {
+        let keys = format!("approval = \"auto\"\ntimeout_ms = 5000\nconcurrency = 1\n{limits}");
+        let mut host = prepared(Setup::default().settings(settings), "", &keys);
+        accept(&host);
+        host.start();
+        let call = |id: &str| json!({"id": id, "tool": "fake__hang", "arguments": {}});
+        let turn = host.agent.post("/v1/conversations/c/turns", &json!({"calls": [call("1"), call("2")]})).ok(201);
+        let settled = host.agent.settled(&turn);
+        let error = |n: usize, key: &str| settled["calls"][n]["content"]["error"][key].as_str().unwrap().to_owned();
+        let mut ends = [0, 1].map(|n| (error(n, "code"), error(n, "message")));
+        ends.sort();
+        let [(busy, message), (late, _)] = ends;
+        assert_eq!((busy.as_str(), late.as_str()), ("busy", "out_of_time"), "{settled:#}");
+        assert!(message.contains("already runs 1 calls (`concurrency`)") && message.contains(why), "{message}");
     }
 }

@@ -46,7 +46,7 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
     let text = body::text(&app, Some(&by.id), &parts.headers, body, limit).await?;
     let answered = tokio::select! {
         answered = clients.answer(by.clone(), Request::from_parts(parts, text), Arc::new(unread.clone())) => answered,
-        () = closing.wait() => return Err(Error::busy("the host stops; send the request again", 1)),
+        () = closing.wait() => return Err(Error::busy("the host stops; it keeps a call that the request has made, so read the outcome after the restart", 1)),
     };
     let (head, body) = answered.into_parts();
     let body = if body.size_hint().exact().is_some() {
