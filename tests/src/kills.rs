@@ -144,7 +144,7 @@ fn host(disturbed: bool) -> Host {
         return setup.start();
     }
     // Larger than the turns between two checks, so that each can be checked before it is removed.
-    let setup = setup.tables("[retention]\nturns_bytes = 1_000_000\nturns_bytes_minutes = 0\ninterval_ms = 100");
+    let setup = setup.tables("[retention]\nturns_bytes = 6_000_000\nturns_bytes_minutes = 0\ninterval_ms = 100");
     // A write beyond the limit of disturbances must fail and not end the host.
     setup.around(&["bash", "-c", "trap '' XFSZ; exec \"$@\"", "bash"]).start()
 }

@@ -181,6 +181,12 @@ impl Report {
         self.code == Some(ProblemCode::Loading)
     }
 
+    /// Whether the same request can succeed later.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.is_unreachable() || self.code.is_some_and(|code| matches!(code.status(), 429 | 503))
+    }
+
     /// Whether the host could not be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.exit == Exit::Unreachable

@@ -27,7 +27,7 @@ use crate::ports::{
 use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
 use latest::Latest;
-pub use latest::LatestProgress;
+pub use latest::{LatestProgress, ProgressFollower};
 use reports::ClientReports;
 use ring::{Lagged, Receiver, Ring};
 
@@ -106,7 +106,7 @@ enum Signal {
 pub(crate) struct Feeds {
     followers: RwLock<HashMap<Feed, Arc<Ring<Signal>>>>,
     pub(crate) reports: ClientReports,
-    pub(crate) latest: Latest,
+    pub(crate) latest: Arc<Latest>,
     /// Notified when the live tools have changed.
     pub(crate) tools: watch::Sender<()>,
 }

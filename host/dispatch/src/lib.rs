@@ -59,7 +59,7 @@ mod turns;
 pub use audit::{Action, AuditEntry, AuditFilter, AuditPage, Ended, UnknownAction};
 pub use dispatcher::Dispatcher;
 pub use error::{Difference, Error, Forbidden, RequestPart, Resource};
-pub use feed::{Follower, Item, LatestProgress, Live};
+pub use feed::{Follower, Item, LatestProgress, Live, ProgressFollower};
 pub use forget::forget;
 pub use handle::{Answered, Handle, LinkPermit, LinkRequest, Open, SuspensionPage, TurnWait, Within};
 pub use inbox::{InboxFollower, Waiting};

@@ -1,5 +1,6 @@
 //! The calls of a principal: each is a turn of one call. A request makes one, or joins the one of the same request.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest};
@@ -10,7 +11,7 @@ use rmcp::model::{CallToolResult, ErrorData};
 
 use crate::key::{CallKey, RequestKey, conversation};
 use crate::parts::Shared;
-use crate::unread::{Unread, size};
+use crate::unread::{Sent, Unread, size};
 use crate::{card, results};
 
 /// How many calls of the same request may end, one after the other, while this one is submitted.
@@ -53,6 +54,21 @@ impl From<InvalidId> for NoResult {
     }
 }
 
+/// A turn with the results of its call, which may have megabytes. The memory for it is reserved: while a request has one, it must
+/// not load another.
+pub(crate) struct Loaded {
+    turn: Turn,
+    _reserved: Box<dyn Send + Sync>,
+}
+
+impl Deref for Loaded {
+    type Target = Turn;
+
+    fn deref(&self) -> &Turn {
+        &self.turn
+    }
+}
+
 /// The calls of one principal.
 #[derive(Clone)]
 pub(crate) struct Calls {
@@ -64,25 +80,30 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// Makes a call, or joins the one of the same request. With an id that the client chose, the call is the one of that id.
-    /// The call may have ended.
-    pub(crate) async fn make(&self, tool: &str, arguments: Json, chosen: Option<CallId>) -> Result<Turn, NoResult> {
+    /// Returns its turn, which may have ended.
+    pub(crate) async fn make(&self, tool: &str, arguments: Json, chosen: Option<CallId>) -> Result<TurnId, NoResult> {
         let asked = Asked { conversation: self.conversation()?, tool, arguments };
         match chosen {
-            Some(id) => Ok(self.submit(&asked, id).await?.turn),
+            Some(id) => {
+                let _reserved = self.unread.reserve().await;
+                Ok(self.submit(&asked, id).await?.turn.id)
+            }
             None => self.submit_or_join(&asked).await,
         }
     }
 
     /// A call that was made before.
-    pub(crate) async fn made(&self, id: &CallId) -> Result<Turn, NoResult> {
+    pub(crate) async fn made(&self, id: &CallId) -> Result<Loaded, NoResult> {
+        let reserved = self.unread.reserve().await;
         let turn = self.shared.parts.handle.turn_of_call(&self.by, &self.conversation()?, id).await?;
-        Ok(of_one_call(turn)?)
+        Ok(Loaded { turn: of_one_call(turn)?, _reserved: reserved })
     }
 
     /// The call with this turn.
-    pub(crate) async fn of_turn(&self, id: TurnId) -> Result<Turn, NoResult> {
+    pub(crate) async fn of_turn(&self, id: TurnId) -> Result<Loaded, NoResult> {
+        let reserved = self.unread.reserve().await;
         let turn = self.shared.parts.handle.turn(&self.by, &self.conversation()?, id).await?;
-        Ok(of_one_call(turn)?)
+        Ok(Loaded { turn: of_one_call(turn)?, _reserved: reserved })
     }
 
     /// Cancels a call. One that has ended does not change.
@@ -96,17 +117,18 @@ impl Calls {
         Principal { channel: Channel::McpForm, ..self.by.clone() }
     }
 
-    /// The result of a call that has ended. It is counted as unread, and then its client has received it.
+    /// The result of a call that has ended. It is counted as unread. When it was sent, the client has received it.
     pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, NoResult> {
         let ended = turn.calls.first().and_then(|call| call.outcome().map(|outcome| (call, outcome)));
         let (call, outcome) = ended.ok_or_else(|| ErrorData::internal_error("the call has no outcome", None))?;
         let result = results::ended(turn, call, outcome);
-        if let Ok(result) = &result {
-            self.unread.charge(size(result)).map_err(NoResult::Unread)?;
-        }
-        if let Ok(key) = call.id.as_str().parse() {
-            self.shared.deliveries.received(&self.by.id, key, self.shared.parts.handle.now());
-        }
+        let bytes = result.as_ref().map_or_else(size, size);
+        let (shared, by) = (self.shared.clone(), self.by.id.clone());
+        let sent =
+            call.id.as_str().parse().ok().map(|key| -> Sent {
+                Box::new(move || shared.deliveries.received(&by, key, shared.parts.handle.now()))
+            });
+        self.unread.charge(bytes, sent).map_err(NoResult::Unread)?;
         Ok(result?)
     }
 
@@ -121,7 +143,7 @@ impl Calls {
     }
 
     /// Submits the call under the first id whose call is open, has an outcome that no client has received, or is new.
-    async fn submit_or_join(&self, asked: &Asked<'_>) -> Result<Turn, NoResult> {
+    async fn submit_or_join(&self, asked: &Asked<'_>) -> Result<TurnId, NoResult> {
         let (deliveries, by) = (&self.shared.deliveries, &self.by.id);
         let request = RequestKey::new(asked.tool, &asked.arguments);
         let first = match deliveries.newest(by, request) {
@@ -130,10 +152,11 @@ impl Calls {
         };
         for number in (first..).take(MAX_ATTEMPTS) {
             let key = CallKey { request, number };
+            let _reserved = self.unread.reserve().await;
             match self.submit(asked, key.id()?).await {
                 Ok(Submitted { turn, replayed, .. }) if !replayed || self.is_joined(&turn, key) => {
                     deliveries.asked(by, key, self.shared.parts.handle.now());
-                    return Ok(turn);
+                    return Ok(turn.id);
                 }
                 // Its turn has ended, perhaps long ago.
                 Ok(_) | Err(Error::CallRemoved { .. }) => {}
@@ -168,6 +191,7 @@ impl Calls {
     }
 
     async fn is_recorded(&self, conversation: &ConversationId, key: CallKey) -> Result<bool, NoResult> {
+        let _reserved = self.unread.reserve().await;
         match self.shared.parts.handle.turn_of_call(&self.by, conversation, &key.id()?).await {
             Ok(_) | Err(Error::Removed { .. }) => Ok(true),
             Err(Error::NotFound(_)) => Ok(false),

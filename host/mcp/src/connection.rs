@@ -108,12 +108,14 @@ impl ServerHandler for Connection {
                 return Ok(self.calls.state(&turn)?.into());
             }
             let Some(state) = state else {
-                let turn = self.calls.make(&tool, arguments, chosen).await?.id;
+                let turn = self.calls.make(&tool, arguments, chosen).await?;
                 return lane.answer(&self.calls, (key, turn), Given::Nothing, &mut waiter).await;
             };
             let turn = self.calls.made(&questions::call_of(&self.calls, key, &state)?).await?;
             let given = questions::take(&self.calls, &turn, responses.unwrap_or_default()).await?;
-            lane.answer(&self.calls, (key, turn.id), given, &mut waiter).await
+            let id = turn.id;
+            drop(turn);
+            lane.answer(&self.calls, (key, id), given, &mut waiter).await
         };
         match answered.await {
             Err(NoResult::Refused(error)) => results::refused(&error).map(Into::into),

@@ -15,13 +15,21 @@ use crate::key::{CallKey, RequestKey};
 /// The maximum number of requests that are known of one principal.
 const MAX_KNOWN: usize = 256;
 
-pub(crate) struct Deliveries {
-    since: Timestamp,
-    known: Mutex<HashMap<PrincipalId, Known>>,
+/// The maximum number of principals. An issuer of access tokens can have any number of subjects.
+const MAX_PRINCIPALS: usize = 4_096;
+
+pub(crate) struct Deliveries(Mutex<Principals>);
+
+struct Principals {
+    /// Outcomes of unknown principals up to this time may have been received without being known.
+    forgotten_until: Timestamp,
+    known: HashMap<PrincipalId, Known>,
 }
 
 /// The requests of one principal.
 struct Known {
+    /// When a client last asked or received.
+    used: Timestamp,
     /// Outcomes up to this time may have been received without being known.
     forgotten_until: Timestamp,
     newest: HashMap<RequestKey, Newest>,
@@ -39,23 +47,23 @@ struct Newest {
 impl Deliveries {
     /// Knows the deliveries from this time on.
     pub(crate) fn since(since: Timestamp) -> Self {
-        Self { since, known: Mutex::default() }
+        Self(Mutex::new(Principals { forgotten_until: since, known: HashMap::new() }))
     }
 
     /// The number of the newest known call for this request.
     pub(crate) fn newest(&self, by: &PrincipalId, request: RequestKey) -> Option<u64> {
-        self.locked().get(by)?.newest.get(&request).map(|newest| newest.number)
+        self.locked().known.get(by)?.newest.get(&request).map(|newest| newest.number)
     }
 
     /// Whether the outcome of a call that ended at this time may have been received.
     pub(crate) fn is_received(&self, by: &PrincipalId, call: CallKey, ended: Timestamp) -> bool {
         let locked = self.locked();
-        let known = locked.get(by);
+        let known = locked.known.get(by);
         match known.and_then(|known| known.newest.get(&call.request)) {
             Some(newest) if newest.number == call.number => newest.is_received,
             // A later call was made because this one was received.
             Some(newest) if newest.number > call.number => true,
-            _ => ended <= known.map_or(self.since, |known| known.forgotten_until),
+            _ => ended <= known.map_or(locked.forgotten_until, |known| known.forgotten_until),
         }
     }
 
@@ -71,9 +79,16 @@ impl Deliveries {
 
     fn change(&self, by: &PrincipalId, call: CallKey, now: Timestamp, is_received: bool) {
         let mut locked = self.locked();
-        let since = self.since;
-        let new = || Known { forgotten_until: since, newest: HashMap::new(), order: VecDeque::new() };
-        let known = locked.entry(by.clone()).or_insert_with(new);
+        let Principals { forgotten_until, known: principals } = &mut *locked;
+        if principals.len() >= MAX_PRINCIPALS && !principals.contains_key(by) {
+            let oldest = principals.iter().min_by_key(|(_, known)| known.used).map(|(oldest, _)| oldest.clone());
+            oldest.and_then(|oldest| principals.remove(&oldest));
+            *forgotten_until = (*forgotten_until).max(now);
+        }
+        let until = *forgotten_until;
+        let new = || Known { used: now, forgotten_until: until, newest: HashMap::new(), order: VecDeque::new() };
+        let known = principals.entry(by.clone()).or_insert_with(new);
+        known.used = now;
         match known.newest.get_mut(&call.request) {
             Some(newest) if newest.number == call.number => newest.is_received |= is_received,
             Some(newest) if newest.number > call.number => {}
@@ -91,8 +106,8 @@ impl Deliveries {
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<PrincipalId, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, Principals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,5 +161,19 @@ mod tests {
         assert!(!deliveries.is_received(&alice, call("t", 1), at(21)), "nothing was forgotten since");
         let eve = PrincipalId::new("eve").unwrap();
         assert!(!deliveries.is_received(&eve, call("t", 1), at(15)), "others forget nothing");
+    }
+
+    #[test]
+    fn principals_are_forgotten_as_received() {
+        let (deliveries, alice) = (Deliveries::since(at(10)), alice());
+        deliveries.asked(&alice, call("t", 1), at(11));
+        for n in 0..MAX_PRINCIPALS {
+            deliveries.asked(&PrincipalId::new(&format!("p{n}")).unwrap(), call("t", 1), at(20));
+        }
+        assert_eq!(deliveries.locked().known.len(), MAX_PRINCIPALS);
+        assert!(deliveries.is_received(&alice, call("t", 1), at(15)), "it was forgotten");
+        assert!(!deliveries.is_received(&alice, call("t", 1), at(21)));
+        let last = PrincipalId::new("p7").unwrap();
+        assert!(!deliveries.is_received(&last, call("t", 1), at(15)), "others forget nothing");
     }
 }

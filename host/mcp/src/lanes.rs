@@ -60,9 +60,7 @@ impl Lane {
         waiter.follow(id);
         loop {
             let wait = handle.begin_wait(id, until, deadline - handle.now());
-            // A result may have megabytes, and all calls of a client may end at the same time.
-            let reserved = waiter.during(calls.unread.reserve()).await?;
-            let now = calls.of_turn(id).await?;
+            let now = waiter.during(calls.of_turn(id)).await.flatten()?;
             if now.is_ended() {
                 return Ok(calls.result(&now)?.into());
             }
@@ -76,7 +74,7 @@ impl Lane {
                 });
             }
             // It may wait long, and a waiting turn uses no memory.
-            drop((now, reserved));
+            drop(now);
             waiter.during(wait.ends()).await?;
             waiter.report().await?;
         }

@@ -34,4 +34,4 @@ mod waiter;
 
 pub use endpoint::{Endpoint, ServeError};
 pub use parts::{EndpointBounds, EndpointParts, Ready};
-pub use unread::Unread;
+pub use unread::{Sent, Unread};

@@ -7,7 +7,8 @@ use dispatch::ports::{Facts, Position};
 use dispatch::{Item, Live};
 use domain::{Span, TurnId};
 use rmcp::model::{
-    CustomNotification, DetailedTask, ErrorData, RequestId, ServerNotification, TaskStatus, ToolListChangedNotification,
+    CustomNotification, DetailedTask, ErrorData, RequestId, ServerNotification, TaskPayload, TaskStatus,
+    ToolListChangedNotification,
 };
 use rmcp::{Peer, RoleServer};
 use serde::Deserialize;
@@ -119,7 +120,7 @@ impl Subscription {
                 }
                 *seen = now;
                 let has_ended = is_terminal(task.task.status);
-                self.send_task(task, has_ended).await?;
+                self.send_task(task).await?;
                 pace.sent(handle.now());
                 if has_ended {
                     tasks.remove(&turn);
@@ -135,18 +136,25 @@ impl Subscription {
         std::future::pending().await
     }
 
-    /// Sends the state of a task. Its result is counted already, if it has one.
-    async fn send_task(&self, task: DetailedTask, has_ended: bool) -> Result<(), NoResult> {
+    /// Sends the state of a task.
+    async fn send_task(&self, task: DetailedTask) -> Result<(), NoResult> {
+        let is_counted = matches!(task.payload, TaskPayload::Completed { .. } | TaskPayload::Failed { .. });
         let fault = |_| ErrorData::internal_error("the host failed", None);
         let params = serde_json::to_value(&task).map_err(fault)?;
-        if !has_ended {
-            self.calls.unread.charge(size(&params)).map_err(NoResult::Unread)?;
+        if is_counted {
+            self.send_counted("notifications/tasks", params).await
+        } else {
+            self.send("notifications/tasks", params).await
         }
-        self.send("notifications/tasks", params).await
+    }
+
+    async fn send(&self, method: &str, params: Value) -> Result<(), NoResult> {
+        self.calls.unread.charge(size(&params), None).map_err(NoResult::Unread)?;
+        self.send_counted(method, params).await
     }
 
     /// Sends a notification, and waits until it is on its way.
-    async fn send(&self, method: &str, mut params: Value) -> Result<(), NoResult> {
+    async fn send_counted(&self, method: &str, mut params: Value) -> Result<(), NoResult> {
         params["_meta"] = json!({ SUBSCRIPTION: self.id });
         let notification = ServerNotification::CustomNotification(CustomNotification::new(method, Some(params)));
         let sent = self.peer.send_notification(notification).await;
@@ -173,9 +181,10 @@ fn turn_of(item: &Item) -> Option<TurnId> {
     }
 }
 
-/// Waits until the tools have changed. Returns false if they never change again, because the host ends.
+/// Waits until the tools have changed. Returns false if they never change again, because the host ends. The future can be dropped:
+/// the next one reports the change.
 pub(crate) async fn changed(shared: &Shared, changes: &mut watch::Receiver<()>) -> bool {
-    let has_changed = changes.changed().await.is_ok();
+    let has_changed = changes.clone().changed().await.is_ok();
     shared.parts.handle.sleep(SETTLE).await;
     changes.mark_unchanged();
     has_changed

@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::calls::{Calls, NoResult};
+use crate::calls::{Calls, Loaded, NoResult};
 use crate::questions::{CanAsk, Given};
 use crate::{questions, results};
 
@@ -27,7 +27,6 @@ pub(crate) fn created(calls: &Calls, turn: &Turn) -> CreateTaskResult {
 
 /// The turn of a task of this principal, if there is such a task.
 pub(crate) async fn exists(calls: &Calls, id: &str) -> Result<Option<TurnId>, NoResult> {
-    let _reserved = calls.unread.reserve().await;
     match find(calls, id).await {
         Ok(turn) => Ok(Some(turn.id)),
         Err(NoResult::Fault(error)) if error.code == ErrorCode::INVALID_PARAMS => Ok(None),
@@ -37,7 +36,6 @@ pub(crate) async fn exists(calls: &Calls, id: &str) -> Result<Option<TurnId>, No
 
 /// The state of a task, with what it asks if the client can ask that.
 pub(crate) async fn read(calls: &Calls, id: &str, can_ask: CanAsk) -> Result<DetailedTask, NoResult> {
-    let _reserved = calls.unread.reserve().await;
     let turn = find(calls, id).await?;
     let payload = match turn.state {
         TurnState::Open => match can_ask.requests(calls, &turn, None) {
@@ -74,7 +72,7 @@ pub(crate) async fn cancel(calls: &Calls, id: &str) -> Result<(), NoResult> {
 }
 
 /// The turn of a task of this principal.
-async fn find(calls: &Calls, id: &str) -> Result<Turn, NoResult> {
+async fn find(calls: &Calls, id: &str) -> Result<Loaded, NoResult> {
     let unknown = || ErrorData::invalid_params("there is no such task", None);
     let id: TurnId = id.parse().map_err(|_| unknown())?;
     calls.of_turn(id).await.map_err(|why| match why {

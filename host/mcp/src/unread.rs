@@ -5,28 +5,36 @@ use std::io;
 use async_trait::async_trait;
 use serde::Serialize;
 
-/// Counts what a client has yet to read. Each message with texts of a call is counted before it is sent.
+/// Runs when a message was sent. It does not block.
+pub type Sent = Box<dyn FnOnce() + Send>;
+
+/// Counts what a client has yet to read. The messages of one request are counted in the order in which they are sent, and each
+/// before it is sent. Messages after the last counted one need not be.
 #[async_trait]
 pub trait Unread: Send + Sync {
     /// Waits until the client has read enough that another call may be read for it. The memory for that is reserved until the
     /// value is dropped.
     async fn reserve(&self) -> Box<dyn Send + Sync>;
 
-    /// Counts a message of this size, until the client has read it.
+    /// Counts a message of this size, until the client has read it. `sent` runs once the transport has taken it; if the client
+    /// leaves before that, it never runs.
     ///
     /// # Errors
     /// The reason, if the client has too much unread. Then the message is not sent.
-    fn charge(&self, bytes: usize) -> Result<(), String>;
+    fn charge(&self, bytes: usize, sent: Option<Sent>) -> Result<(), String>;
 }
 
-/// A pipe. Its host belongs to the client.
+/// A pipe. Its host belongs to the client and ends with it, so each message counts as sent.
 #[async_trait]
 impl Unread for () {
     async fn reserve(&self) -> Box<dyn Send + Sync> {
         Box::new(())
     }
 
-    fn charge(&self, _: usize) -> Result<(), String> {
+    fn charge(&self, _: usize, sent: Option<Sent>) -> Result<(), String> {
+        if let Some(sent) = sent {
+            sent();
+        }
         Ok(())
     }
 }

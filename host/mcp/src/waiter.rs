@@ -6,12 +6,10 @@
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use dispatch::{Handle, LatestProgress};
+use dispatch::{Handle, LatestProgress, ProgressFollower};
 use domain::{Span, TurnId};
 use rmcp::model::{ErrorData, ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification};
 use rmcp::{Peer, RoleServer};
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::calls::{Calls, NoResult};
 use crate::pace::Pace;
@@ -33,7 +31,7 @@ pub(crate) struct Reports {
     calls: Calls,
     peer: Peer<RoleServer>,
     token: ProgressToken,
-    latest: Option<broadcast::Receiver<Arc<LatestProgress>>>,
+    latest: Option<ProgressFollower>,
     /// Received and not sent yet.
     unsent: Option<Arc<LatestProgress>>,
     value: Increasing,
@@ -71,12 +69,15 @@ impl Waiter {
         }
     }
 
-    /// Reports what was not reported yet. The call may have ended.
+    /// Reports what was not reported yet: the newest alone if reports come faster than the pace. The call may have ended.
     ///
     /// # Errors
     /// If the client leaves.
     pub(crate) async fn report(&mut self) -> Result<(), NoResult> {
-        while let Some(reported) = self.reports.as_mut().and_then(Reports::take) {
+        let mut is_newest = false;
+        while !is_newest {
+            is_newest = self.reports.as_ref().is_none_or(Reports::is_slow);
+            let Some(reported) = self.reports.as_mut().and_then(Reports::take) else { break };
             self.send(reported).await?;
         }
         Ok(())
@@ -86,7 +87,7 @@ impl Waiter {
     async fn send(&mut self, reported: ProgressNotificationParam) -> Result<(), NoResult> {
         let Some(reports) = &self.reports else { return Ok(()) };
         // A report is not worth the place of an answer.
-        if reports.calls.unread.charge(size(&reported)).is_err() {
+        if reports.calls.unread.charge(size(&reported), None).is_err() {
             return Ok(());
         }
         let notification = ServerNotification::ProgressNotification(ProgressNotification::new(reported));
@@ -118,11 +119,10 @@ impl Reports {
                 reports.skip();
                 continue;
             }
-            match latest.recv().await {
-                Ok(report) => reports.unsent = Some(report),
-                Err(RecvError::Lagged(_)) => {}
+            match latest.next().await {
+                Some(report) => reports.unsent = Some(report),
                 // The call has ended.
-                Err(RecvError::Closed) => return std::future::pending().await,
+                None => return std::future::pending().await,
             }
         }
     }
@@ -130,6 +130,10 @@ impl Reports {
     /// The next report, if there is one that may be sent now.
     fn ready(&mut self) -> Option<ProgressNotificationParam> {
         if self.pace.until_next(self.handle().now()) > Span::ZERO { None } else { self.take() }
+    }
+
+    fn is_slow(&self) -> bool {
+        self.pace.is_slow(self.handle().now())
     }
 
     /// The next report, if there is one: the oldest while the pace allows all, otherwise the newest.
@@ -159,17 +163,10 @@ impl Reports {
 
     /// Takes the next report, if there is one.
     fn receive(&mut self) -> bool {
-        let Some(latest) = &mut self.latest else { return false };
-        loop {
-            match latest.try_recv() {
-                Ok(report) => {
-                    self.unsent = Some(report);
-                    return true;
-                }
-                Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return false,
-            }
-        }
+        let next = self.latest.as_mut().and_then(ProgressFollower::try_next);
+        let has_next = next.is_some();
+        self.unsent = next.or_else(|| self.unsent.take());
+        has_next
     }
 
     fn handle(&self) -> &Handle {

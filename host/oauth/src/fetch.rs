@@ -7,7 +7,7 @@ use ureq::Agent;
 use url::Url;
 
 /// The time of one request.
-const TIMEOUT: Duration = Duration::from_secs(4);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The maximum size of a document, in bytes.
 const MAX_BODY: u64 = 256 << 10;

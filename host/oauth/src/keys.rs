@@ -8,7 +8,7 @@ use domain::{Span, Timestamp};
 use url::Url;
 
 use crate::discovery;
-use crate::fetch::{Fetch, FetchError};
+use crate::fetch::{self, Fetch, FetchError};
 use crate::jwk::{Key, KeySet};
 use crate::token::Algorithm;
 
@@ -21,11 +21,11 @@ pub const MAX_KEPT: Span = Span::from_secs(24 * 60 * 60);
 /// The pause after keys were fetched. A key that the issuer begins to use is known after this time.
 pub const PAUSE: Span = Span::from_secs(30);
 
-/// The pause after an attempt that failed.
-const PAUSE_AFTER_FAILURE: Span = Span::from_secs(5);
+/// The time from the start of an attempt that fails to the next. It is longer than an attempt takes.
+const PAUSE_AFTER_FAILURE: Span = Span::from_secs(15);
 
-/// The time of one attempt, discovery included. A request waits at most this long.
-const TIMEOUT: Duration = Duration::from_secs(8);
+/// The time of one attempt: three places of discovery, and the keys. A request waits at most this long.
+const TIMEOUT: Duration = fetch::TIMEOUT.saturating_mul(4);
 
 /// No keys of the issuer are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,9 @@ pub(crate) struct Keys {
 #[derive(Default, Clone)]
 struct Known {
     keys: Option<(Arc<KeySet>, Timestamp)>,
-    /// The last attempt, and the pause after it.
+    /// When the last attempt began, and the time until the next.
     last: Option<(Timestamp, Span)>,
+    attempts: u64,
 }
 
 impl Known {
@@ -59,7 +60,8 @@ impl Known {
     }
 
     fn may_fetch(&self, now: Timestamp) -> bool {
-        self.last.is_none_or(|(at, pause)| now < at || now >= at + pause)
+        // A request may be a little older than the attempt. If it is much older, the clock has been set back.
+        self.last.is_none_or(|(at, pause)| now >= at + pause || now + pause < at)
     }
 }
 
@@ -84,25 +86,26 @@ impl Keys {
             _ => known.may_fetch(now),
         };
         if wait {
-            self.refresh(now).await;
+            self.refresh(known.attempts, now).await;
         }
         let known = self.known().clone();
         let (keys, _) = known.usable(now).ok_or(NoKeys)?;
         Ok(keys.find(id, algorithm).cloned())
     }
 
-    /// Fetches the keys, unless somebody did meanwhile. Goes on if the caller leaves: otherwise clients that disconnect could
+    /// Fetches the keys, unless there were more attempts meanwhile. Goes on if the caller leaves: otherwise clients that disconnect could
     /// prevent it forever.
-    async fn refresh(self: &Arc<Self>, now: Timestamp) {
+    async fn refresh(self: &Arc<Self>, attempts: u64, now: Timestamp) {
         let fetching = self.fetching.clone().lock_owned().await;
-        if !self.known().may_fetch(now) {
+        if self.known().attempts != attempts {
             return;
         }
         let keys = self.clone();
         let attempt = tokio::spawn(async move {
             let _fetching = fetching;
             let fetched = tokio::time::timeout(TIMEOUT, keys.fetched()).await;
-            keys.keep(fetched.unwrap_or_else(|_| Err(FetchError("the issuer does not answer in time".into()))), now);
+            let fetched = fetched.unwrap_or_else(|_| Err(FetchError("the issuer does not answer in time".into())));
+            keys.keep(fetched, now);
         });
         if attempt.await.is_err() {
             tracing::error!("an attempt to fetch the keys of the issuer failed");
@@ -119,8 +122,12 @@ impl Keys {
 
     fn keep(&self, fetched: Result<KeySet, FetchError>, now: Timestamp) {
         let mut known = self.known();
+        known.attempts += 1;
         match fetched {
-            Ok(keys) => *known = Known { keys: Some((Arc::new(keys), now)), last: Some((now, PAUSE)) },
+            Ok(keys) => {
+                known.keys = Some((Arc::new(keys), now));
+                known.last = Some((now, PAUSE));
+            }
             Err(error) => {
                 tracing::warn!(issuer = self.issuer, %error, "the keys of the issuer cannot be fetched");
                 known.last = Some((now, PAUSE_AFTER_FAILURE));

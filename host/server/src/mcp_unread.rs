@@ -1,5 +1,6 @@
 //! The bytes of an answer that an MCP client has not read yet. The port that makes the answer reserves memory and counts here.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use domain::Principal;
 use crate::app::App;
 use crate::error::Result;
 use crate::in_flight::Unread;
-use crate::ports::McpUnread;
+use crate::ports::{McpSent, McpUnread};
 
 /// The bytes of an answer that its principal has not read. Cheap to clone.
 #[derive(Clone)]
@@ -23,10 +24,21 @@ struct Shared {
 
 struct Counted {
     unread: Unread,
-    /// The size of the messages that were counted and did not arrive in a frame yet.
-    messages: usize,
-    /// The size of the frames that HTTP has not sent yet.
+    /// The messages that were counted and that HTTP has not taken yet, oldest first.
+    messages: VecDeque<Message>,
+    /// The size of the frames that HTTP has taken and not sent yet.
     frames: usize,
+}
+
+struct Message {
+    bytes: usize,
+    sent: Option<McpSent>,
+}
+
+impl Counted {
+    fn all(&self) -> usize {
+        self.messages.iter().map(|message| message.bytes).sum::<usize>() + self.frames
+    }
 }
 
 /// A frame of an answer. It is counted until HTTP has sent it.
@@ -39,23 +51,27 @@ impl AnswerUnread {
     /// # Errors
     /// `busy` if the principal has too much unread.
     pub(crate) fn new(app: &App, by: &Principal) -> Result<Self> {
-        let counted = Counted { unread: app.unread(by, 0)?, messages: 0, frames: 0 };
+        let counted = Counted { unread: app.unread(by, 0)?, messages: VecDeque::new(), frames: 0 };
         Ok(Self(Arc::new(Shared { app: app.clone(), by: by.clone(), counted: Mutex::new(counted) })))
     }
 
-    /// Bytes that HTTP sends. They are of messages that were counted, unless they are more.
+    /// A frame that HTTP takes: one message, or an event without a message.
     pub(crate) fn frame(&self, bytes: Bytes) -> Bytes {
-        self.changed(|counted| {
-            counted.messages = counted.messages.saturating_sub(bytes.len());
+        let has_message = bytes.contains(&b'{');
+        let message = self.changed(|counted| {
             counted.frames += bytes.len();
+            if has_message { counted.messages.pop_front() } else { None }
         });
+        if let Some(sent) = message.and_then(|message| message.sent) {
+            sent();
+        }
         Bytes::from_owner(Frame { unread: self.clone(), bytes })
     }
 
     fn changed<T>(&self, change: impl FnOnce(&mut Counted) -> T) -> T {
         let mut counted = self.0.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut counted);
-        let all = counted.messages + counted.frames;
+        let all = counted.all();
         counted.unread.count(all);
         changed
     }
@@ -69,11 +85,11 @@ impl McpUnread for AnswerUnread {
         Box::new(reserved)
     }
 
-    fn charge(&self, bytes: usize) -> std::result::Result<(), String> {
+    fn charge(&self, bytes: usize, sent: Option<McpSent>) -> std::result::Result<(), String> {
         self.changed(|counted| {
-            let all = counted.messages.saturating_add(counted.frames).saturating_add(bytes);
+            let all = counted.all().saturating_add(bytes);
             self.0.app.charge(&mut counted.unread, all).map_err(|error| error.into_problem().detail)?;
-            counted.messages += bytes;
+            counted.messages.push_back(Message { bytes, sent });
             Ok(())
         })
     }

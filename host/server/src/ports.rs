@@ -124,12 +124,16 @@ pub trait McpUnread: Send + Sync {
     /// Waits until the principal has read enough to get more. The memory for a read is reserved until the value is dropped.
     async fn reserve(&self) -> Box<dyn Send + Sync>;
 
-    /// Counts a message of this size.
+    /// Counts a message of this size. Messages are sent in the order in which they are counted. `sent` runs once HTTP has taken
+    /// this one; if the client leaves before that, it never runs.
     ///
     /// # Errors
-    /// The reason, if the principal has too much else unread.
-    fn charge(&self, bytes: usize) -> std::result::Result<(), String>;
+    /// The reason, if the principal has too much else unread. Then the message is not sent.
+    fn charge(&self, bytes: usize, sent: Option<McpSent>) -> std::result::Result<(), String>;
 }
+
+/// Runs when a message was sent. It does not block.
+pub type McpSent = Box<dyn FnOnce() + Send>;
 
 /// Explains how the operator's rules and policies would decide a call.
 #[async_trait]

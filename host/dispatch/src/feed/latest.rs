@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::TurnId;
 use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::ports::Progress;
 
-/// The maximum number of turns. Those that began first are dropped.
+/// The maximum number of turns that nobody follows. Those that began first are dropped.
 const MAX_TURNS: usize = 4_096;
 
 /// The maximum size of a message that is kept, in bytes.
@@ -25,6 +26,44 @@ pub struct LatestProgress {
     pub message: String,
     /// 0.0 to 1.0, where it is known.
     pub fraction: Option<f64>,
+}
+
+/// Follows the progress of one turn.
+pub struct ProgressFollower {
+    latest: Arc<Latest>,
+    turn: TurnId,
+    /// Taken only by `drop`.
+    reports: Option<broadcast::Receiver<Arc<LatestProgress>>>,
+}
+
+impl ProgressFollower {
+    /// The next report. `None`: the turn has ended.
+    pub async fn next(&mut self) -> Option<Arc<LatestProgress>> {
+        loop {
+            match self.reports.as_mut()?.recv().await {
+                Ok(report) => return Some(report),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// The next report, if there is one now.
+    pub fn try_next(&mut self) -> Option<Arc<LatestProgress>> {
+        loop {
+            match self.reports.as_mut()?.try_recv() {
+                Ok(report) => return Some(report),
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for ProgressFollower {
+    fn drop(&mut self) {
+        self.latest.unfollow(self.turn, self.reports.take());
+    }
 }
 
 /// The last progress of a turn, and the newest few for those that follow it.
@@ -55,8 +94,9 @@ impl Latest {
         });
     }
 
-    pub(crate) fn follow(&self, turn: TurnId) -> broadcast::Receiver<Arc<LatestProgress>> {
-        self.kept(turn, |newest| newest.followers.subscribe())
+    pub(crate) fn follow(self: &Arc<Self>, turn: TurnId) -> ProgressFollower {
+        let reports = self.kept(turn, |newest| newest.followers.subscribe());
+        ProgressFollower { latest: self.clone(), turn, reports: Some(reports) }
     }
 
     pub(crate) fn read(&self, turn: TurnId) -> Option<Arc<LatestProgress>> {
@@ -72,9 +112,22 @@ impl Latest {
         let mut turns = self.locked();
         let value = with(turns.entry(turn).or_default());
         while turns.len() > MAX_TURNS {
-            turns.pop_first();
+            // A request follows each of the others.
+            let unfollowed = turns.iter().find(|(_, newest)| newest.followers.receiver_count() == 0);
+            let Some(turn) = unfollowed.map(|(turn, _)| *turn) else { break };
+            turns.remove(&turn);
         }
         value
+    }
+
+    /// Drops a follower while the map is locked. The last one of a turn without reports removes the entry, because the turn may
+    /// have ended.
+    fn unfollow(&self, turn: TurnId, reports: Option<broadcast::Receiver<Arc<LatestProgress>>>) {
+        let mut turns = self.locked();
+        drop(reports);
+        if turns.get(&turn).is_some_and(|newest| newest.last.is_none() && newest.followers.receiver_count() == 0) {
+            turns.remove(&turn);
+        }
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<TurnId, Newest>> {
@@ -93,16 +146,36 @@ mod tests {
 
     #[test]
     fn the_last_progress_is_kept_until_the_turn_ends() {
-        let (latest, turn) = (Latest::default(), TurnId::from_bits(1));
+        let (latest, turn) = (Arc::<Latest>::default(), TurnId::from_bits(1));
         let mut follower = latest.follow(turn);
         report(&latest, 1, "one");
         report(&latest, 1, "two");
         assert_eq!(latest.read(turn).unwrap().message, "two");
-        assert_eq!(follower.try_recv().unwrap().message, "one");
-        assert_eq!(follower.try_recv().unwrap().message, "two");
+        assert_eq!(follower.try_next().unwrap().message, "one");
+        assert_eq!(follower.try_next().unwrap().message, "two");
         latest.ended(turn);
-        assert_eq!(latest.read(turn), None);
+        assert_eq!((latest.read(turn), follower.try_next()), (None, None));
         assert!(latest.locked().is_empty());
+    }
+
+    #[test]
+    fn followers_of_an_ended_turn_leave_nothing() {
+        let (latest, turn) = (Arc::<Latest>::default(), TurnId::from_bits(1));
+        latest.ended(turn);
+        let followers = [latest.follow(turn), latest.follow(turn)];
+        assert_eq!(latest.locked().len(), 1);
+        drop(followers);
+        assert!(latest.locked().is_empty());
+    }
+
+    #[test]
+    fn turns_that_are_followed_are_not_dropped() {
+        let latest = Arc::<Latest>::default();
+        let mut follower = latest.follow(TurnId::from_bits(0));
+        (1..5_000).for_each(|turn| report(&latest, turn, "m"));
+        report(&latest, 0, "still");
+        assert_eq!(follower.try_next().unwrap().message, "still");
+        assert_eq!(latest.locked().len(), MAX_TURNS);
     }
 
     #[test]

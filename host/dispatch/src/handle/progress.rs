@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use domain::{Json, Principal, Refusal, SuspensionId, TurnId, Violation, suspension::SuspensionKind};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use super::Handle;
 use crate::error::{Error, RequestPart};
-use crate::feed::{LatestProgress, Live};
+use crate::feed::{LatestProgress, Live, ProgressFollower};
 use crate::ports::Progress;
 use crate::request::Bounds;
 
@@ -60,9 +60,9 @@ impl Handle {
         self.inner.pipeline.feeds.latest.read(turn)
     }
 
-    /// Follows the progress of a turn. A slow follower loses the oldest. Only for those who may read the turn.
+    /// Follows the progress of a turn that has not ended. A slow follower loses the oldest. Only for those who may read the turn.
     #[must_use]
-    pub fn follow_progress(&self, turn: TurnId) -> broadcast::Receiver<Arc<LatestProgress>> {
+    pub fn follow_progress(&self, turn: TurnId) -> ProgressFollower {
         self.inner.pipeline.feeds.latest.follow(turn)
     }
 

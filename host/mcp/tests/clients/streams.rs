@@ -1,7 +1,7 @@
 //! Notifications before an answer: the progress of a call, and the changes that a client listens to.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use serde_json::{Value, json};
-use toolgate_mcp::Unread;
+use toolgate_mcp::{Sent, Unread};
 use toolgate_tests::world::settle;
 
 use crate::http::{modern, request};
@@ -278,9 +278,9 @@ impl Unread for Full {
         Box::new(())
     }
 
-    fn charge(&self, bytes: usize) -> Result<(), String> {
+    fn charge(&self, bytes: usize, sent: Option<Sent>) -> Result<(), String> {
         assert!(bytes > 100, "{bytes}");
-        if self.0.load(Ordering::Relaxed) { Err("read the others first".to_owned()) } else { Ok(()) }
+        if self.0.load(Ordering::Relaxed) { Err("read the others first".to_owned()) } else { ().charge(bytes, sent) }
     }
 }
 
@@ -302,4 +302,35 @@ async fn outcome_that_was_not_sent_is_not_received() {
     assert_eq!(first["structuredContent"], json!({ "a": 1 }));
     let number = |result: &Value| about(result)["call"].as_str().unwrap().rsplit('-').next().unwrap().to_owned();
     assert_eq!((number(&first), number(&second)), ("1".to_owned(), "2".to_owned()), "the first got the same call");
+}
+
+/// A client that leaves before it has read the first answer.
+#[derive(Default)]
+struct Leaves(Mutex<Vec<Sent>>);
+
+#[async_trait]
+impl Unread for Leaves {
+    async fn reserve(&self) -> Box<dyn Send + Sync> {
+        Box::new(())
+    }
+
+    fn charge(&self, _: usize, sent: Option<Sent>) -> Result<(), String> {
+        self.0.lock().unwrap().extend(sent);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn outcome_is_received_when_it_was_sent() {
+    let (host, leaves) = (TestHost::new(), Arc::new(Leaves::default()));
+    let call = async || {
+        let call = modern("tools/call", json!({ "name": "echo", "arguments": { "a": 1 } }));
+        let response = host.endpoint.answer(caller("alice"), call, leaves.clone()).await;
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let result = serde_json::from_slice::<Value>(&body).unwrap()["result"].take();
+        about(&result)["call"].as_str().unwrap().rsplit('-').next().unwrap().to_owned()
+    };
+    assert_eq!((call().await, call().await), ("1".to_owned(), "1".to_owned()), "nothing was sent");
+    leaves.0.lock().unwrap().drain(..).for_each(|sent| sent());
+    assert_eq!(call().await, "2");
 }

@@ -1,5 +1,6 @@
 //! `/mcp`: the messages of MCP clients. The port answers them; this file checks who sends them, and from where.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes, HttpBody as _};
@@ -48,10 +49,12 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
         answered = clients.answer(by.clone(), Request::from_parts(parts, text), Arc::new(unread.clone())) => answered,
         () = closing.wait() => return Err(Error::busy("the host stops; it keeps a call that the request has made, so read the outcome after the restart", 1)),
     };
-    let (head, body) = answered.into_parts();
+    let (mut head, body) = answered.into_parts();
     let body = if body.size_hint().exact().is_some() {
-        let whole = body.collect().await.unwrap_or_else(|never| match never {});
-        Body::from(unread.frame(whole.to_bytes()))
+        let whole = body.collect().await.unwrap_or_else(|never| match never {}).to_bytes();
+        head.headers.insert(header::CONTENT_LENGTH, whole.len().into());
+        // HTTP takes it later, unless the client has left.
+        Body::from_stream(futures::stream::once(async move { Ok::<_, Infallible>(unread.frame(whole)) }))
     } else {
         let frames = Frames { body, unread, _open: [in_flight, long] };
         Body::from_stream(TokenRecheck::new(&app, (by, credential), closing).stream(frames))

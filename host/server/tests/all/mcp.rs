@@ -35,8 +35,8 @@ impl McpClients for Echo {
             let events = futures::stream::unfold((self.0.clone(), unread), |(permits, unread)| async move {
                 permits.acquire().await.unwrap().forget();
                 // Too much is not sent.
-                let size = if unread.charge(EVENT).is_ok() { EVENT } else { 1 };
-                Some((Ok(Frame::data(Bytes::from(vec![b'x'; size]))), (permits, unread)))
+                let size = if unread.charge(EVENT, None).is_ok() { EVENT } else { 1 };
+                Some((Ok(Frame::data(Bytes::from(vec![b'{'; size]))), (permits, unread)))
             });
             return Response::new(McpBody::new(StreamBody::new(events)));
         }
@@ -163,6 +163,49 @@ async fn unread_events_count_until_they_are_sent() {
     assert_eq!(next(&mut last).await, Some(EVENT));
     drop((sent, streams, last));
     assert_eq!(next(&mut open(&world, "alice").await).await, Some(EVENT), "nothing stays counted");
+}
+
+/// Counts its messages as sent. With `stream`, they are events after one that has no message.
+struct CountsSent(Arc<AtomicUsize>);
+
+#[async_trait]
+impl McpClients for CountsSent {
+    async fn answer(&self, _: Principal, request: Request<Bytes>, unread: Arc<dyn McpUnread>) -> Response<McpBody> {
+        let count = || {
+            let sent = self.0.clone();
+            let sent = move || {
+                sent.fetch_add(1, Ordering::Relaxed);
+            };
+            unread.charge(EVENT, Some(Box::new(sent))).unwrap();
+        };
+        count();
+        if !request.body().starts_with(b"{\"stream\"") {
+            return Response::new(McpBody::new("{}".to_owned()));
+        }
+        count();
+        let events = [":\n\n", "data: {}\n\n", "data: {}\n\n"].map(|event| Ok(Frame::data(Bytes::from(event))));
+        Response::new(McpBody::new(StreamBody::new(futures::stream::iter(events))))
+    }
+}
+
+#[tokio::test]
+async fn message_is_sent_when_http_takes_it() {
+    let sent = Arc::<AtomicUsize>::default();
+    let mut world = TestServer::with(ServerSettings::default());
+    world.answer_mcp_clients(Arc::new(CountsSent(sent.clone())));
+    let sent = || sent.load(Ordering::Relaxed);
+    let mut stream = open(&world, "alice").await;
+    let mut counts = Vec::new();
+    while next(&mut stream).await.is_some() {
+        counts.push(sent());
+    }
+    assert_eq!(counts, [0, 1, 2], "a comment is no message");
+    let mut answer = world.router.clone().oneshot(message("alice")).await.unwrap();
+    assert_eq!((sent(), &answer.headers()["content-length"]), (2, &"2".parse().unwrap()));
+    assert_eq!((next(&mut answer).await, sent()), (Some(2), 3));
+    // The clients leave.
+    drop((open(&world, "alice").await, world.router.clone().oneshot(message("alice")).await.unwrap()));
+    assert_eq!(sent(), 3);
 }
 
 #[tokio::test]

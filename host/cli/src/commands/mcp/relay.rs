@@ -39,6 +39,8 @@ const WITH_HEADERS: &str = "2026-07-28";
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
+const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
 /// JSON-RPC: the host has not answered.
 const INTERNAL_ERROR: i64 = -32603;
 
@@ -214,17 +216,23 @@ impl Relay {
         Ok(())
     }
 
-    /// Writes the changes of the tools, for a client of an older revision. It begins again when the host has restarted.
+    /// Writes the changes of the tools, for a client of an older revision. It begins again when the host has restarted. The tools
+    /// may have changed in between.
     fn pass_on_changes(&self) {
         let none = Message { id: None, method: None, params: Params::default() };
+        let mut has_begun = false;
         loop {
             let version = self.locked().version.clone();
             let version = version.iter().map(|version| ("mcp-protocol-version", version.as_str()));
             let headers: Vec<_> = version.chain([("accept", EVENTS)]).collect();
             match self.client.stream(PATH, &[], &headers) {
-                // The error says that the stream has ended.
-                Ok(events) => drop(self.pass_on(&none, events)),
-                Err(report) if report.is_unreachable() => {}
+                Ok(events) => {
+                    self.write(&none, Some(LIST_CHANGED).filter(|_| has_begun));
+                    has_begun = true;
+                    // The error says that the stream has ended.
+                    drop(self.pass_on(&none, events));
+                }
+                Err(report) if report.is_temporary() => {}
                 // The host has no such stream, or not for this client.
                 Err(_) => return,
             }
