@@ -53,6 +53,8 @@ const INSTRUCTIONS: &str = "The tools run in a sandbox. Some calls wait until a 
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) calls: Calls,
+    /// Whether the client can get requests: it has one connection that lasts.
+    pub(crate) takes_requests: bool,
 }
 
 impl ServerHandler for Connection {
@@ -88,15 +90,15 @@ impl ServerHandler for Connection {
         let arguments = Arguments::of(&context)?;
         let tool = std::mem::take(&mut request.name);
         let revision = context.protocol_version();
-        let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref());
+        let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref(), self.takes_requests);
         let chosen = chosen(&context.meta)?;
         let (state, responses) = (request.request_state.take(), request.input_responses.take());
-        let (leaves, token) = (context.ct.clone(), context.meta.get_progress_token());
-        let reports = token.filter(|_| lane.reports()).map(|token| Reports::new(&self.calls, &context.peer, token));
+        let (leaves, peer, token) = (context.ct.clone(), context.peer.clone(), context.meta.get_progress_token());
+        let reports = token.filter(|_| lane.reports()).map(|token| Reports::new(&self.calls, token));
         // The call may wait long, and these have several times the size of the message.
         drop((request, context));
         self.loaded(leaves.cancelled()).await;
-        let mut waiter = Waiter::new(leaves.cancelled_owned(), reports);
+        let mut waiter = Waiter::new(leaves.cancelled_owned(), peer, reports);
         let answered = async {
             let key = RequestKey::new(&tool, &arguments);
             if tool == wait::NAME {
@@ -150,9 +152,9 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let revision = context.protocol_version();
-        let can_ask = CanAsk::of(context.client_capabilities().as_ref(), revision.as_ref());
+        let can_ask = CanAsk::of_result(context.client_capabilities().as_ref(), revision.as_ref());
         let read = tasks::read(&self.calls, &request.task_id, can_ask);
-        let read = Waiter::new(context.ct.cancelled_owned(), None).during(read).await.flatten();
+        let read = Waiter::new(context.ct.cancelled_owned(), context.peer, None).during(read).await.flatten();
         read.map(GetTaskResult::new).map_err(fault)
     }
 
@@ -197,9 +199,9 @@ impl Connection {
             peer: context.peer.clone(),
             id: context.id.clone(),
             has_tasks: capabilities.as_ref().is_some_and(ClientCapabilities::supports_tasks),
-            can_ask: CanAsk::of(capabilities.as_ref(), revision.as_ref()),
+            can_ask: CanAsk::of_result(capabilities.as_ref(), revision.as_ref()),
         };
-        let mut waiter = Waiter::new(context.ct.clone().cancelled_owned(), None);
+        let mut waiter = Waiter::new(context.ct.clone().cancelled_owned(), context.peer.clone(), None);
         drop(context);
         let ended = waiter.during(subscription.serve(wanted)).await.flatten();
         ended.map(|()| CustomResult::new(json!({ "resultType": "complete" }))).map_err(fault)

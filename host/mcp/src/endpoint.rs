@@ -63,7 +63,7 @@ impl Endpoint {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let lines = Lines::new(read, write, self.0.parts.bounds.message);
-        let serving = rmcp::serve_server(self.connection(by, Arc::new(())), lines).await;
+        let serving = rmcp::serve_server(self.connection(by, Arc::new(()), true), lines).await;
         let serving = match serving {
             Ok(serving) => serving,
             // It closed its side before its first request.
@@ -103,7 +103,7 @@ impl Endpoint {
             Ok(Checked::Other) => {}
             Err(invalid) => return refused(invalid),
         }
-        let connection = self.connection(by, unread);
+        let connection = self.connection(by, unread, false);
         // A stream begins with the first notification, so most answers are one message.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -139,8 +139,8 @@ impl Endpoint {
         answered(StatusCode::OK, (header::CONTENT_TYPE, EVENTS), StreamBody::new(events).boxed_unsync())
     }
 
-    fn connection(&self, by: Principal, unread: Arc<dyn Unread>) -> Connection {
-        Connection { calls: Calls { shared: self.0.clone(), by, unread } }
+    fn connection(&self, by: Principal, unread: Arc<dyn Unread>, takes_requests: bool) -> Connection {
+        Connection { calls: Calls { shared: self.0.clone(), by, unread }, takes_requests }
     }
 }
 

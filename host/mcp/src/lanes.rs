@@ -14,24 +14,35 @@ use crate::{questions, results, tasks, tools};
 /// How long a client that knows tasks waits before it gets one.
 const BEFORE_A_TASK: Span = Span::from_secs(1);
 
+/// How long the user of a client has for a question. Most clients give up earlier.
+const MAX_QUESTION: Span = Span::from_secs(24 * 60 * 60);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// A task, for whose state the client asks.
     Task,
     /// A result that asks the user of the client. If there is nothing that it can ask, as [`Lane::Wait`].
     Ask(CanAsk),
+    /// As [`Lane::Ask`], with requests to the client before the result.
+    Request(CanAsk),
     /// The request is held for a bounded time. Then its result says what the call waits for. For all clients.
     Wait,
 }
 
 impl Lane {
     /// The first lane that the client knows.
-    pub(crate) fn of(declared: Option<&ClientCapabilities>, revision: Option<&ProtocolVersion>) -> Self {
-        if declared.is_some_and(ClientCapabilities::supports_tasks) {
-            return Self::Task;
+    pub(crate) fn of(
+        declared: Option<&ClientCapabilities>,
+        revision: Option<&ProtocolVersion>,
+        takes_requests: bool,
+    ) -> Self {
+        let (of_result, can_ask) = (CanAsk::of_result(declared, revision), CanAsk::of(declared, revision));
+        match () {
+            () if declared.is_some_and(ClientCapabilities::supports_tasks) => Self::Task,
+            () if of_result.anything() => Self::Ask(of_result),
+            () if takes_requests && can_ask.anything() => Self::Request(can_ask),
+            () => Self::Wait,
         }
-        let can_ask = CanAsk::of(declared, revision);
-        if can_ask.anything() { Self::Ask(can_ask) } else { Self::Wait }
     }
 
     /// Whether a client of this lane gets the progress of a call while it waits. A task has it in its state.
@@ -46,17 +57,15 @@ impl Lane {
         self,
         calls: &Calls,
         (request, id): (RequestKey, TurnId),
-        given: Given,
+        mut given: Given,
         waiter: &mut Waiter,
     ) -> Result<CallToolResponse, NoResult> {
         let handle = &calls.shared.parts.handle;
-        let time = match (self, &given) {
-            (_, Given::Declined(_)) => Span::ZERO,
-            (Self::Task, _) => BEFORE_A_TASK,
-            (Self::Ask(_) | Self::Wait, _) => calls.shared.parts.bounds.hold,
+        let until = match self {
+            Self::Ask(_) | Self::Request(_) => Until::Quiet,
+            Self::Task | Self::Wait => Until::Ended,
         };
-        let until = if matches!(self, Self::Ask(_)) { Until::Quiet } else { Until::Ended };
-        let deadline = handle.now() + time;
+        let mut deadline = handle.now() + self.time(calls, &given);
         waiter.follow(id);
         loop {
             let wait = handle.begin_wait(id, until, deadline - handle.now());
@@ -65,12 +74,23 @@ impl Lane {
                 return Ok(calls.result(&now)?.into());
             }
             if let Some(requests) = self.requests(calls, &now, &given) {
-                return Ok(questions::asking(calls, request, &now, requests)?.into());
+                if !matches!(self, Self::Request(_)) {
+                    return Ok(questions::asking(calls, request, &now, requests)?.into());
+                }
+                drop(now);
+                let ended = handle.begin_wait(id, Until::Ended, MAX_QUESTION).ends();
+                let peer = waiter.peer().clone();
+                let responses = waiter.during(questions::send(&peer, requests, ended)).await?;
+                let now = waiter.during(calls.of_turn(id)).await.flatten()?;
+                let Some(responses) = responses else { return Ok(waiting(calls, &now).into()) };
+                given = questions::take(calls, &now, responses).await?;
+                deadline = handle.now() + self.time(calls, &given);
+                continue;
             }
             if handle.now() >= deadline {
                 return Ok(match self {
                     Self::Task => tasks::created(calls, &now).into(),
-                    Self::Ask(_) | Self::Wait => waiting(calls, &now).into(),
+                    Self::Ask(_) | Self::Request(_) | Self::Wait => waiting(calls, &now).into(),
                 });
             }
             // It may wait long, and a waiting turn uses no memory.
@@ -80,9 +100,18 @@ impl Lane {
         }
     }
 
+    /// How long the request is held after this answer.
+    fn time(self, calls: &Calls, given: &Given) -> Span {
+        match (self, given) {
+            (_, Given::Declined(_)) => Span::ZERO,
+            (Self::Task, _) => BEFORE_A_TASK,
+            (Self::Ask(_) | Self::Request(_) | Self::Wait, _) => calls.shared.parts.bounds.hold,
+        }
+    }
+
     /// The requests of this turn's call to the client. Nothing that it has just opened or declined.
     fn requests(self, calls: &Calls, turn: &Turn, given: &Given) -> Option<InputRequests> {
-        let Self::Ask(can_ask) = self else { return None };
+        let (Self::Ask(can_ask) | Self::Request(can_ask)) = self else { return None };
         let (problem, left_out) = match given {
             Given::Wrong(problem) => (Some(problem.as_str()), None),
             Given::Opened(id) | Given::Declined(id) => (None, Some(id.to_string())),
@@ -115,10 +144,14 @@ mod tests {
         let tasks = ClientCapabilities::builder().enable_tasks().build();
         let asks = ClientCapabilities::builder().enable_elicitation().build();
         let (new, old) = (Some(&ProtocolVersion::V_2026_07_28), Some(&ProtocolVersion::V_2025_11_25));
-        assert_eq!(Lane::of(Some(&tasks), new), Lane::Task);
-        assert_eq!(Lane::of(Some(&asks), new), Lane::Ask(CanAsk::of(Some(&asks), new)));
-        assert_eq!(Lane::of(Some(&asks), old), Lane::Wait, "it has no such results");
-        assert_eq!(Lane::of(Some(&ClientCapabilities::default()), new), Lane::Wait);
-        assert_eq!(Lane::of(None, None), Lane::Wait);
+        let asking = CanAsk::of(Some(&asks), new);
+        for over_a_pipe in [false, true] {
+            assert_eq!(Lane::of(Some(&tasks), new, over_a_pipe), Lane::Task);
+            assert_eq!(Lane::of(Some(&asks), new, over_a_pipe), Lane::Ask(asking));
+            assert_eq!(Lane::of(Some(&ClientCapabilities::default()), new, over_a_pipe), Lane::Wait);
+            assert_eq!(Lane::of(None, None, over_a_pipe), Lane::Wait);
+        }
+        assert_eq!(Lane::of(Some(&asks), old, false), Lane::Wait, "it has no such results");
+        assert_eq!(Lane::of(Some(&asks), old, true), Lane::Request(asking));
     }
 }

@@ -1,17 +1,21 @@
 //! Lane (b): what a waiting call asks the user of the client. A question is a form. Everything else that people decide is a page
-//! of the console. The client sends its request again with the answers and with the `requestState` of the result.
+//! of the console. The client sends its request again with the answers and with the `requestState` of the result. A client of
+//! an older revision over a pipe gets requests of the host instead.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::time::Duration;
 
 use dispatch::{Answer, Error};
 use domain::suspension::{Decision, Elicitation, SuspensionBody, SuspensionKind};
 use domain::{Call, CallId, Digest, Json, Refusal, Suspension, SuspensionId, Turn};
 use rmcp::model::{
-    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-    ErrorData, InputRequest, InputRequests, InputRequiredResult, InputResponses, JsonObject, ProtocolVersion,
-    RequestStateCodec, SealOptions,
+    CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ErrorData, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses, JsonObject, ProtocolVersion, RequestStateCodec, SealOptions, ServerRequest,
 };
+use rmcp::service::PeerRequestOptions;
+use rmcp::{Peer, RoleServer};
 use serde_json::{Value, json};
 
 use crate::calls::{Calls, NoResult};
@@ -32,14 +36,20 @@ pub(crate) struct CanAsk {
 }
 
 impl CanAsk {
-    /// The ways that it declares. Older revisions have no such results.
+    /// The ways that it declares.
     pub(crate) fn of(declared: Option<&ClientCapabilities>, revision: Option<&ProtocolVersion>) -> Self {
-        let is_new = revision.is_some_and(|revision| *revision >= ProtocolVersion::V_2026_07_28);
-        let Some(declared) = declared.and_then(|declared| declared.elicitation.as_ref()).filter(|_| is_new) else {
+        let Some(declared) = declared.and_then(|declared| declared.elicitation.as_ref()) else {
             return Self::default();
         };
+        let has_pages = revision.is_some_and(|revision| *revision >= ProtocolVersion::V_2025_11_25);
         // Without a member it means forms.
-        Self { form: declared.form.is_some() || declared.url.is_none(), page: declared.url.is_some() }
+        Self { form: declared.form.is_some() || declared.url.is_none(), page: declared.url.is_some() && has_pages }
+    }
+
+    /// As [`CanAsk::of`], in the result of a request. Older revisions have no such results.
+    pub(crate) fn of_result(declared: Option<&ClientCapabilities>, revision: Option<&ProtocolVersion>) -> Self {
+        let is_new = revision.is_some_and(|revision| *revision >= ProtocolVersion::V_2026_07_28);
+        if is_new { Self::of(declared, revision) } else { Self::default() }
     }
 
     pub(crate) const fn anything(self) -> bool {
@@ -173,6 +183,34 @@ pub(crate) enum Given {
     Declined(SuspensionId),
     /// The answer does not fit the question, for this reason.
     Wrong(String),
+}
+
+/// Sends requests to a client of an older revision, until its user has answered or the call has ended. `None`: the client cannot
+/// show them.
+pub(crate) async fn send(
+    peer: &Peer<RoleServer>,
+    requests: InputRequests,
+    ended: impl Future<Output = ()>,
+) -> Option<InputResponses> {
+    let mut ended = pin!(ended);
+    let mut responses = InputResponses::new();
+    for (key, request) in requests {
+        let InputRequest::Elicitation(request) = request else { return None };
+        let request = ServerRequest::ElicitRequest(request);
+        let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.ok()?;
+        let id = sent.id.clone();
+        let response = tokio::select! {
+            response = sent.await_response() => response.ok()?,
+            () = &mut ended => {
+                let over = CancelledNotificationParam::new(Some(id), Some("the call has ended".to_owned()));
+                let _ = peer.send_notification(CancelledNotification::new(over).into()).await;
+                break;
+            }
+        };
+        let ClientResult::ElicitResult(response) = response else { return None };
+        responses.insert(key, serde_json::to_value(response).ok()?);
+    }
+    Some(responses)
 }
 
 /// Takes the client's answer to what the call of this turn waits for. Answers to anything else are ignored.

@@ -23,13 +23,13 @@ const TOTAL: f64 = 100.0;
 
 pub(crate) struct Waiter {
     leaves: Pin<Box<dyn Future<Output = ()> + Send>>,
+    peer: Peer<RoleServer>,
     reports: Option<Reports>,
 }
 
 /// The reports of one call to a client.
 pub(crate) struct Reports {
     calls: Calls,
-    peer: Peer<RoleServer>,
     token: ProgressToken,
     latest: Option<ProgressFollower>,
     /// Received and not sent yet.
@@ -40,8 +40,16 @@ pub(crate) struct Reports {
 
 impl Waiter {
     /// A client that leaves when the future returns.
-    pub(crate) fn new(leaves: impl Future<Output = ()> + Send + 'static, reports: Option<Reports>) -> Self {
-        Self { leaves: Box::pin(leaves), reports }
+    pub(crate) fn new(
+        leaves: impl Future<Output = ()> + Send + 'static,
+        peer: Peer<RoleServer>,
+        reports: Option<Reports>,
+    ) -> Self {
+        Self { leaves: Box::pin(leaves), peer, reports }
+    }
+
+    pub(crate) fn peer(&self) -> &Peer<RoleServer> {
+        &self.peer
     }
 
     /// Reports the progress of this call from now on.
@@ -93,16 +101,16 @@ impl Waiter {
         let notification = ServerNotification::ProgressNotification(ProgressNotification::new(reported));
         tokio::select! {
             // If it fails, the client leaves.
-            _ = reports.peer.send_notification(notification) => Ok(()),
+            _ = self.peer.send_notification(notification) => Ok(()),
             () = &mut self.leaves => Err(left()),
         }
     }
 }
 
 impl Reports {
-    pub(crate) fn new(calls: &Calls, peer: &Peer<RoleServer>, token: ProgressToken) -> Self {
-        let (calls, peer) = (calls.clone(), peer.clone());
-        Self { calls, peer, token, latest: None, unsent: None, value: Increasing::default(), pace: Pace::new() }
+    pub(crate) fn new(calls: &Calls, token: ProgressToken) -> Self {
+        let calls = calls.clone();
+        Self { calls, token, latest: None, unsent: None, value: Increasing::default(), pace: Pace::new() }
     }
 
     /// The next report, when it may be sent. The future can be dropped.

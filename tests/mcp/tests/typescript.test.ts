@@ -265,29 +265,39 @@ describe("the SDK for TypeScript over a pipe", () => {
     await host.dispose();
   });
 
+  async function connected(mode: "auto" | "legacy", capabilities = {}) {
+    const client = new Client(INFO, { capabilities, versionNegotiation: { mode } });
+    clients.push(client);
+    const words = { command: BINARY, args: ["mcp", "--config", "toolgate.toml"], stderr: "ignore" as const };
+    const transport = new StdioClientTransport({ ...words, cwd: host.folder, env: environment() });
+    await client.connect(transport);
+    return { client, transport };
+  }
+
   for (const mode of ["auto", "legacy"] as const) {
+    it(`lane form (${mode}): the user of the client answers`, async () => {
+      const { client } = await connected(mode, { elicitation: { form: {} } });
+      const asked: string[] = [];
+      client.setRequestHandler("elicitation/create", async ({ params }) => {
+        asked.push(params.message);
+        return { action: "accept", content: asked.length === 1 ? { name: "Ann" } : { color: "blue" } };
+      });
+      const name = "test_input_required_result_multi_round";
+      assert.equal(text(await client.callTool({ name, arguments: {} })), "Ann likes blue");
+      assert.equal(asked.length, 2, asked.join("; "));
+      await client.close();
+    });
+
     it(`a call (${mode}) survives the command that has the host`, async () => {
       const call = (client: Client) => client.callTool({ name: "gated_greet", arguments: { name: mode } });
-      const connected = async () => {
-        const client = new Client(INFO, { versionNegotiation: { mode } });
-        clients.push(client);
-        const words = {
-          command: BINARY,
-          args: ["mcp", "--config", "toolgate.toml"],
-          stderr: "ignore" as const,
-        };
-        const transport = new StdioClientTransport({ ...words, cwd: host.folder, env: environment() });
-        await client.connect(transport);
-        return { client, transport };
-      };
-      const first = await connected();
+      const first = await connected(mode);
       const lost = assert.rejects(call(first.client));
       const before = await host.pending("gated_greet");
       assert(first.transport.pid !== null);
       process.kill(first.transport.pid, "SIGKILL");
       await lost;
 
-      const { client } = await connected();
+      const { client } = await connected(mode);
       const again = call(client);
       assert.equal((await host.pending("gated_greet")).suspension, before.suspension);
       await host.approve(before.suspension);

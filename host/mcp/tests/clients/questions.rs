@@ -220,3 +220,110 @@ async fn question_for_others_is_not_a_form() {
     host.end_holds().await;
     assert_eq!(about(&client.result().await)["state"], "waiting");
 }
+
+/// A client of an older revision, which can ask its user in these ways.
+async fn older(host: &TestHost, revision: &str, ways: Value) -> Client {
+    let mut client = host.client("alice");
+    let params = json!({
+        "protocolVersion": revision, "capabilities": { "elicitation": ways },
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    client.write(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }).to_string()).await;
+    client.result().await;
+    client.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    client
+}
+
+/// Makes a call as the client `older`.
+async fn send(client: &mut Client, tool: &str) {
+    let params = json!({ "name": tool, "arguments": {} });
+    client
+        .write(&json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params }).to_string())
+        .await;
+    settle().await;
+}
+
+/// The request of the host in the next message: its id and its params.
+async fn requested(client: &mut Client) -> (Value, Value) {
+    let mut message = client.receive().await;
+    assert_eq!(message["method"], "elicitation/create", "{message}");
+    (message["id"].take(), message["params"].take())
+}
+
+async fn respond(client: &mut Client, id: &Value, response: Value) {
+    client.write(&json!({ "jsonrpc": "2.0", "id": id, "result": response }).to_string()).await;
+    settle().await;
+}
+
+#[tokio::test]
+async fn older_client_over_a_pipe_gets_the_question_as_a_request() {
+    for revision in ["2025-06-18", "2025-11-25"] {
+        let host = TestHost::new();
+        let mut client = older(&host, revision, json!({})).await;
+        send(&mut client, "choose").await;
+        let (id, form) = requested(&mut client).await;
+        assert_eq!(form["requestedSchema"]["required"], json!(["decision"]));
+        // The person takes a minute, and then writes too much.
+        host.advance(60);
+        respond(&mut client, &id, accept(json!({ "decision": "drop", "note": "too long" }))).await;
+        let (id, form) = requested(&mut client).await;
+        assert!(form["message"].as_str().unwrap().starts_with("The answer was not accepted: /data/note "), "{form}");
+        respond(&mut client, &id, accept(json!({ "decision": "drop", "note": "no" }))).await;
+        let result = client.result().await;
+        assert_eq!(result["structuredContent"], json!({ "decision": "drop", "data": { "note": "no" } }));
+        assert_eq!(about(&result)["trusted"], false);
+    }
+}
+
+#[tokio::test]
+async fn older_client_opens_the_page_of_an_approval() {
+    let host = TestHost::new();
+    let mut client = older(&host, "2025-11-25", json!({ "form": {}, "url": {} })).await;
+    send(&mut client, "pay").await;
+    let (id, page) = requested(&mut client).await;
+    assert!(page["url"].as_str().unwrap().starts_with("http://127.0.0.1:7420/suspensions/"), "{page}");
+    respond(&mut client, &id, json!({ "action": "accept" })).await;
+    assert_eq!(
+        (client.received().await, host.open().await.len()),
+        (None, 1),
+        "a page that was opened approves nothing"
+    );
+    host.decide(Decision::Approve).await;
+    settle().await;
+    assert_eq!(client.result().await["isError"], false);
+    // The revision before has no pages.
+    let mut client = older(&host, "2025-06-18", json!({ "form": {}, "url": {} })).await;
+    send(&mut client, "pay").await;
+    host.end_holds().await;
+    assert_eq!(about(&client.result().await)["state"], "waiting");
+}
+
+#[tokio::test]
+async fn request_to_a_client_ends_with_the_call() {
+    let host = TestHost::new();
+    let mut client = older(&host, "2025-11-25", json!({ "form": {} })).await;
+    send(&mut client, "ask").await;
+    let (id, _) = requested(&mut client).await;
+    host.decide(Decision::Answer("answer".into())).await;
+    settle().await;
+    let cancelled = client.receive().await;
+    assert_eq!((&cancelled["method"], &cancelled["params"]["requestId"]), (&json!("notifications/cancelled"), &id));
+    assert_eq!(about(&client.result().await)["outcome"], "ok");
+}
+
+#[tokio::test]
+async fn older_client_that_does_not_ask_is_told_what_waits() {
+    let host = TestHost::new();
+    let mut client = older(&host, "2025-11-25", json!({ "form": {} })).await;
+    send(&mut client, "ask").await;
+    let (id, _) = requested(&mut client).await;
+    respond(&mut client, &id, json!({ "action": "decline" })).await;
+    assert_eq!(about(&client.result().await)["state"], "waiting");
+    send(&mut client, "ask").await;
+    let (id, _) = requested(&mut client).await;
+    let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no" } });
+    client.write(&error.to_string()).await;
+    settle().await;
+    assert_eq!(about(&client.result().await)["state"], "waiting");
+    assert_eq!(host.open().await.len(), 1);
+}
