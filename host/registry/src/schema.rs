@@ -155,6 +155,7 @@ impl Compiled {
                 (Some(found), work) if !work.is_incomplete => match found {
                     Some(found) => vec![found],
                     None if without.is_empty() && !is_misfit => Vec::new(),
+                    None if is_misfit => vec![self.narrowed(value, without)],
                     None => unplaced(without),
                 },
                 _ => vec![costly(value)],
@@ -162,6 +163,19 @@ impl Compiled {
         };
         // The value may be deep, and the compiler recurses along references.
         on_large_stack(find).unwrap_or_else(|_| vec![costly(value)])
+    }
+
+    /// The fault of a value that breaks one of these keywords.
+    fn narrowed(&self, value: &Value, without: &Without) -> Violation {
+        let mut left = cost::MAX_COST;
+        let fits = |value: &Value| {
+            left = left.checked_sub(self.costs.total(&Extent::of(value)))?;
+            let valid = || self.names_are_cheap(value, Rates::default()) && self.validator.is_valid(value);
+            let (is_valid, work) = Work::within(left, valid);
+            left = work.left;
+            (!work.is_incomplete).then_some(is_valid)
+        };
+        Violation { pointer: place::narrowed(value.clone(), fits), ..place::unplaced(without) }
     }
 
     /// Whether each match of a name of a member finishes. Charges each name at these rates.

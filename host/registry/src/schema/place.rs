@@ -10,6 +10,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use domain::Violation;
+use domain::json::pointer_step;
 use jsonschema::Validator;
 use jsonschema::error::{ValidationError, ValidationErrorKind};
 use serde_json::{Map, Value, json};
@@ -73,6 +74,43 @@ pub(super) fn unplaced(without: &Without) -> Violation {
         all => format!("it does not fit one of the keywords {}", all.join(", ")),
     };
     Violation { pointer: String::new(), message }
+}
+
+/// The place of a fault that [`first`] does not find: the innermost part without which the value fits. `fits` returns nothing
+/// once it would take too long.
+pub(super) fn narrowed(mut value: Value, mut fits: impl FnMut(&Value) -> Option<bool>) -> String {
+    let mut at = String::new();
+    loop {
+        let steps: Vec<String> = match value.pointer(&at) {
+            Some(Value::Object(members)) => members.keys().cloned().collect(),
+            Some(Value::Array(items)) => (0..items.len()).map(|n| n.to_string()).collect(),
+            _ => return at,
+        };
+        let found = steps.iter().map_while(|step| Some((step, fits_without(&mut value, &at, step, &mut fits)?)));
+        let Some((step, _)) = found.into_iter().find(|(_, fits)| *fits) else { return at };
+        at = format!("{at}/{}", pointer_step(step));
+    }
+}
+
+/// Whether a value fits without one member or item of the part at `at`.
+fn fits_without(
+    value: &mut Value,
+    at: &str,
+    step: &str,
+    fits: &mut impl FnMut(&Value) -> Option<bool>,
+) -> Option<bool> {
+    let child = match value.pointer_mut(at)? {
+        Value::Object(members) => members.remove(step)?,
+        Value::Array(items) => items.remove(step.parse().ok()?),
+        _ => return None,
+    };
+    let fits = fits(value);
+    match value.pointer_mut(at)? {
+        Value::Object(members) => _ = members.insert(step.to_owned(), child),
+        Value::Array(items) => items.insert(step.parse().ok()?, child),
+        _ => {}
+    }
+    fits
 }
 
 /// The first fault of a value, with its place.

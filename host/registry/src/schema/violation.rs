@@ -11,18 +11,29 @@ const MAX_MESSAGE: usize = 400;
 const MAX_EXAMINED: usize = 64;
 
 pub(super) fn violation(error: &ValidationError<'_>) -> Violation {
-    let alternatives = alternatives(error.kind());
-    if let Some((pointer, choices)) = alternatives.and_then(discriminated) {
-        let why = if pointer == error.instance_path().as_str() { "" } else { ", which choose between alternatives" };
-        return Violation { pointer, message: cut(format!("it is not one of {choices}{why}")) };
+    let at = error.instance_path().as_str();
+    if let Some((pointer, message)) = chosen(error) {
+        return Violation { pointer, message: cut(message) };
     }
     let mut message = described(error);
-    if let Some(near) = alternatives.and_then(|all| nearest(all, error.instance_path().as_str())) {
+    let mut near = error;
+    while let Some(nearer) = alternatives(near.kind()).and_then(|all| nearest(all, near.instance_path().as_str())) {
+        near = nearer;
+    }
+    if !std::ptr::eq(near, error) {
         let pointer = near.instance_path().as_str();
         let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
         message = format!("{message}; for the closest alternative, change: {place}{}", described(near));
     }
-    Violation { pointer: error.instance_path().as_str().to_owned(), message: cut(message) }
+    Violation { pointer: at.to_owned(), message: cut(message) }
+}
+
+/// The location of a member that chooses between alternatives, and a message with its values, if the value has none of them.
+fn chosen(error: &ValidationError<'_>) -> Option<(String, String)> {
+    let at = error.instance_path().as_str();
+    let (pointer, choices) = discriminated(alternatives(error.kind())?, at)?;
+    let why = if pointer == at { "" } else { ", which choose between alternatives" };
+    Some((pointer, format!("it is not one of {choices}{why}")))
 }
 
 /// The faults of each alternative, if a value matches none of several.
@@ -57,20 +68,36 @@ fn choices<'a>(choices: impl Iterator<Item = &'a Value>) -> String {
     };
     let listed: Vec<&str> = choices.iter().take_while(fits).map(String::as_str).collect();
     match choices.len() - listed.len() {
+        more if listed.is_empty() && more > 0 => {
+            let first = choices.first().map_or("", String::as_str);
+            let kept = first.get(..first.floor_char_boundary(MAX_MESSAGE / 4)).unwrap_or_default();
+            let more = if more > 1 { format!(", and {} more", more - 1) } else { String::new() };
+            format!("{kept} … (cut){more}")
+        }
         0 => listed.join(", "),
         more => format!("{} and {more} more", listed.join(", ")),
     }
 }
 
-/// The location of the member that chooses between the alternatives, and its values. Every alternative has constants for
-/// it, and none fits: the other faults of the alternatives then mean nothing.
-fn discriminated(alternatives: &[Vec<ValidationError<'static>>]) -> Option<(String, String)> {
+/// The location of the member that chooses between the alternatives for the value at `own`, and its values. Every alternative
+/// for values of this type has constants for it, and none fits: the other faults of the alternatives then mean nothing.
+fn discriminated(all: &[Vec<ValidationError<'static>>], own: &str) -> Option<(String, String)> {
     fn at<'a>(faults: &'a [ValidationError<'static>], path: &str) -> Option<&'a [Value]> {
         let mut first = faults.iter().take(MAX_EXAMINED);
         first.find(|fault| fault.instance_path().as_str() == path).and_then(constants)
     }
-    if alternatives.len() > MAX_EXAMINED {
+    if all.len() > MAX_EXAMINED {
         return None;
+    }
+    let is_of_type = |fault: &ValidationError<'static>| {
+        !matches!(fault.kind(), ValidationErrorKind::Type { .. }) || fault.instance_path().as_str() != own
+    };
+    let typed = all.iter().filter(|faults| faults.iter().take(MAX_EXAMINED).all(is_of_type));
+    let alternatives: Vec<&Vec<ValidationError<'static>>> = typed.collect();
+    if let [faults] = &alternatives[..]
+        && let [only] = &faults[..]
+    {
+        return self::alternatives(only.kind()).and_then(|all| discriminated(all, only.instance_path().as_str()));
     }
     let paths = alternatives
         .first()?

@@ -86,6 +86,7 @@ async fn chat_completion_that_a_filter_ended_is_refused() {
 #[tokio::test]
 async fn response_outputs_repeat_namespace_and_caller() {
     check(include_str!("../answers/responses-complete.json"), "openai-responses", expect![[r#"
+        prog_1 program: ok, started 0 times
         call_1 echo: ok, started 1 times
         call_2 echo: ok, started 1 times
         call_3 echo: ok, started 1 times

@@ -152,8 +152,8 @@ fn addressed(item: &Item<'_>, kind: Option<OriginKind>) -> Result<CallRequest> {
 }
 
 /// The calls that OpenAI always carries out itself.
-const HOSTED: [&str; 5] =
-    ["code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call", "web_search_call"];
+const HOSTED: [&str; 6] =
+    ["code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call", "program", "web_search_call"];
 
 /// Whether OpenAI carries out a call itself. The other `…_call` items are for other programs.
 fn is_hosted(item: &Item<'_>, kind: &str) -> Result<bool> {
@@ -178,6 +178,7 @@ fn output_of<'a>(
     let kind = match kind {
         "tool_search_call" => "tool_search_output",
         "shell_call" => "shell_call_output",
+        "program" => "program_output",
         _ => return Ok(None),
     };
     let id = call.text("call_id")?;
