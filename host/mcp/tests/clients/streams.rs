@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::event::PluginChange;
 use domain::suspension::Decision;
+use futures::FutureExt as _;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -215,6 +216,29 @@ async fn older_clients_get_changes_of_tools_without_asking() {
     let refused = host.endpoint.answer(caller("alice"), listen, Arc::new(())).await;
     let refused = refused.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(serde_json::from_slice::<Value>(&refused).unwrap()["error"]["code"], -32601);
+}
+
+#[tokio::test]
+async fn change_beside_a_keep_alive_is_not_lost() {
+    let host = TestHost::new();
+    let request = Request::get("/mcp").header("accept", "text/event-stream").body(Bytes::new()).unwrap();
+    let mut stream = host.endpoint.answer(caller("alice"), request, Arc::new(())).await;
+    let frame = tokio::spawn(async move {
+        let comment = stream.body_mut().frame().await.unwrap().unwrap().into_data().unwrap();
+        (comment, stream)
+    });
+    settle().await;
+    host.advance_millis(14_900);
+    host.begin_change(PluginChange::Unloaded).await;
+    host.advance_millis(100);
+    let (comment, mut stream) = frame.await.unwrap();
+    assert_eq!(comment, ":\n\n");
+    let frame = tokio::spawn(async move { stream.body_mut().frame().await.unwrap().unwrap().into_data().unwrap() });
+    settle().await;
+    host.advance_millis(200);
+    settle().await;
+    let event = frame.now_or_never().expect("a change").unwrap();
+    assert!(event.ends_with(b"tools/list_changed\"}\n\n"), "{event:?}");
 }
 
 /// The next notification about a task: its id and its status.

@@ -167,7 +167,11 @@ impl TestHost {
     }
 
     pub(crate) fn advance(&self, seconds: u64) {
-        self.world.clock.advance(Span::from_secs(seconds));
+        self.advance_millis(seconds * 1_000);
+    }
+
+    pub(crate) fn advance_millis(&self, millis: u64) {
+        self.world.clock.advance(Span::from_millis(millis));
     }
 
     /// Lets a request that waits for a call return.
@@ -221,12 +225,17 @@ impl TestHost {
 
     /// A plugin changes, and time passes.
     pub(crate) async fn change_plugin(&self, change: PluginChange) {
+        self.begin_change(change).await;
+        self.advance(1);
+        settle().await;
+    }
+
+    /// A plugin changes, and no time passes.
+    pub(crate) async fn begin_change(&self, change: PluginChange) {
         let (plugin, component) = (PluginName::new("p").unwrap(), Digest::of("p"));
         let (at, grants) = (Timestamp::from_millis(0), Vec::new());
         let event = PluginEvent { plugin, component, change, at, by: None, grants };
         self.host.handle().plugin_changed(event).await.unwrap();
-        settle().await;
-        self.advance(1);
         settle().await;
     }
 
