@@ -47,3 +47,8 @@ fn host_runs_what_a_rust_build_compiled() {
 fn host_runs_what_a_c_build_compiled() {
     check("c", "plugin.c", "uint64_t words = 0;", |number| format!("uint64_t words = {number};"));
 }
+
+#[test]
+fn host_runs_what_a_python_build_compiled() {
+    check("python", "plugin.py", "len(text.split())", |number| format!("len(text.split()) + {number}"));
+}
