@@ -45,7 +45,7 @@ const METHODS: [&str; 9] = [
     "tools/list",
 ];
 
-const INSTRUCTIONS: &str = "The tools run in a sandbox. Some calls wait until a person approves them or answers a question. If a \
+const INSTRUCTIONS: &str = "The tools run in a sandbox, unless their description says otherwise. Some calls wait until a person approves them or answers a question. If a \
     result says that a call waits, the call is still open: do other work, and get its outcome later with the tool toolgate_wait. \
     A repeated call with the same arguments joins the open call.";
 
@@ -113,8 +113,12 @@ impl ServerHandler for Connection {
                 let turn = self.calls.make(&tool, arguments, chosen).await?;
                 return lane.answer(&self.calls, (key, turn), Given::Nothing, &mut waiter).await;
             };
-            let turn = self.calls.made(&questions::call_of(&self.calls, key, &state)?).await?;
-            let given = questions::take(&self.calls, &turn, responses.unwrap_or_default()).await?;
+            let (call, asked) = questions::call_of(&self.calls, key, &state)?;
+            let turn = self.calls.made(&call).await?;
+            let mut responses = responses.unwrap_or_default();
+            // A state is for one question. The call may ask another one later.
+            responses.retain(|key, _| *key == asked.to_string());
+            let given = questions::take(&self.calls, &turn, responses).await?;
             let id = turn.id;
             drop(turn);
             lane.answer(&self.calls, (key, id), given, &mut waiter).await

@@ -85,7 +85,10 @@ impl CanAsk {
 
 /// The text that the person reads. The prompt is a text of the plugin, so it is escaped, and the host says whose it is.
 fn asks(call: &Call, open: &Suspension) -> String {
-    let plugin = call.pinned.as_ref().map_or_else(String::new, |pinned| format!(" of the plugin {}", pinned.plugin));
+    let plugin = call.pinned.as_ref().map_or_else(String::new, |pinned| {
+        let outside = if pinned.plugin.is_upstream() { ", which runs outside the sandbox," } else { "" };
+        format!(" of the plugin {}{outside}", pinned.plugin)
+    });
     let asks = format!("The tool {}{plugin} asks", call.tool);
     match open.asked().and_then(|asked| asked.prompt.as_deref()) {
         Some(prompt) => format!("{asks}:\n{}", escape::block(prompt, "> ").trim_end()),
@@ -93,13 +96,18 @@ fn asks(call: &Call, open: &Suspension) -> String {
     }
 }
 
-/// Escapes the texts of a schema that people read. They are the plugin's.
-fn escaped(schema: &mut Value) {
+/// Escapes the titles and descriptions of a schema. They are the plugin's, and people read them. `None`: a name or a value needs
+/// escapes too. The client would send the escaped one back.
+fn escaped(schema: &mut Value) -> Option<()> {
+    let is_plain = |text: &str| escape::line(text) == text;
+    let is_plain_value = |value: &Value| value.as_str().is_none_or(is_plain);
     match schema {
         Value::Object(members) => {
+            members.retain(|name, member| name != "default" || is_plain_value(member));
             for (name, member) in members {
                 match member {
-                    Value::String(text) if matches!(name.as_str(), "title" | "description" | "default") => {
+                    _ if !is_plain(name) => return None,
+                    Value::String(text) if matches!(name.as_str(), "title" | "description") => {
                         *text = escape::line(text).into_owned();
                     }
                     Value::Array(labels) if name == "enumNames" => {
@@ -109,16 +117,20 @@ fn escaped(schema: &mut Value) {
                             }
                         }
                     }
-                    member => escaped(member),
+                    Value::Array(values) if name == "enum" && !values.iter().all(is_plain_value) => return None,
+                    Value::String(_) if name == "const" && !is_plain_value(member) => return None,
+                    member => escaped(member)?,
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(escaped),
+        Value::Array(items) => items.iter_mut().try_for_each(escaped)?,
         _ => {}
     }
+    Some(())
 }
 
-/// The form for a question that this caller may answer through its client. A schema with nested values has no form.
+/// The form for a question that this caller may answer through its client. A schema with nested values, or with
+/// names or values that a person could misread, has no form.
 fn form(calls: &Calls, turn: &Turn, open: &Suspension) -> Option<ElicitationSchema> {
     let SuspensionBody::Elicitation(question) = &open.body else { return None };
     let by = calls.by_form();
@@ -145,7 +157,7 @@ fn form(calls: &Calls, turn: &Turn, open: &Suspension) -> Option<ElicitationSche
         // The data beside a choice can be left out.
         form.insert("required".to_owned(), json!([DECISION]));
     }
-    escaped(&mut form);
+    escaped(&mut form)?;
     serde_json::from_value(form).ok()
 }
 
@@ -273,22 +285,56 @@ pub(crate) fn asking(
     let left = open.expires_at - calls.shared.parts.handle.now();
     let bound = belongs_to(calls, request);
     let options = SealOptions::new().associated_data(&bound).ttl(Duration::from_millis(left.millis()));
-    let state = codec(calls)?.seal_with(call.id.as_str().as_bytes(), &options);
+    let state = codec(calls)?.seal_with(format!("{} {}", open.id, call.id).as_bytes(), &options);
     Ok(InputRequiredResult::new(Some(requests), Some(state)))
 }
 
-/// The call that a state names.
+/// The call that a state names, and what it asked for.
 ///
 /// # Errors
 /// If this host did not make the state for this request of this principal, or its wait is over.
-pub(crate) fn call_of(calls: &Calls, request: RequestKey, state: &str) -> Result<CallId, ErrorData> {
+pub(crate) fn call_of(calls: &Calls, request: RequestKey, state: &str) -> Result<(CallId, SuspensionId), ErrorData> {
     let opened = codec(calls)?.open_with(state, &belongs_to(calls, request));
     let opened = opened.inspect_err(|error| tracing::debug!(%error, "a client sent a state that cannot be used"));
-    let id = opened.ok().and_then(|id| String::from_utf8(id).ok()).and_then(|id| CallId::new(&id).ok());
-    id.ok_or_else(|| {
+    let named = opened.ok().and_then(|named| String::from_utf8(named).ok());
+    let named = named.and_then(|named| {
+        let (suspension, call) = named.split_once(' ')?;
+        Some((CallId::new(call).ok()?, suspension.parse().ok()?))
+    });
+    named.ok_or_else(|| {
         ErrorData::invalid_params(
             "the requestState is not of this request, or has expired; send the request without it",
             None,
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(properties: &Value) -> Option<Value> {
+        let mut form = json!({ "type": "object", "properties": properties });
+        escaped(&mut form).map(|()| form["properties"].take())
+    }
+
+    #[test]
+    fn texts_are_escaped_and_values_are_as_they_are() {
+        let shown =
+            form(&json!({ "a": { "type": "string", "title": "a\u{202e}b", "default": "x\ny", "enum": ["x", 1] } }));
+        assert_eq!(shown, Some(json!({ "a": { "type": "string", "title": "a\\u{202e}b", "enum": ["x", 1] } })));
+        let plain = json!({ "default": { "type": "string", "default": "a" }, "title": { "const": "b" } });
+        assert_eq!(form(&plain), Some(plain));
+    }
+
+    #[test]
+    fn names_and_values_that_deceive_have_no_form() {
+        for properties in [
+            json!({ "a\u{202e}b": { "type": "string" } }),
+            json!({ "a": { "enum": ["keep", "dr\u{202e}op"] } }),
+            json!({ "a": { "oneOf": [{ "const": "dr\u{202e}op", "title": "keep" }] } }),
+        ] {
+            assert_eq!(form(&properties), None, "{properties}");
+        }
+    }
 }

@@ -168,7 +168,9 @@ pub(crate) fn waits_for(call: &Call) -> String {
         Some(SuspensionKind::Children) => "It waits for its calls of other tools.",
         Some(SuspensionKind::Timer | SuspensionKind::RateLimit) => "It waits for a time and then continues.",
     };
-    format!("This call of {} {begun}. {waits}", call.tool)
+    let is_outside = call.pinned.as_ref().is_some_and(|pinned| pinned.plugin.is_upstream());
+    let outside = if is_outside { ", outside the sandbox," } else { "" };
+    format!("This call of {}{outside} {begun}. {waits}", call.tool)
 }
 
 /// Says what the call waits for, and where people answer.

@@ -48,7 +48,7 @@ impl TokenRecheck {
 
     /// Returns the result of a read, or `None` if the stream ends first. A check does not cancel the read. Otherwise a
     /// read that takes longer than the interval between checks would never complete.
-    async fn during<T>(&mut self, read: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn during<T>(&mut self, read: impl Future<Output = T>) -> Option<T> {
         let mut read = pin!(read);
         loop {
             // The read comes last, so that a stream with a constant flow of events also ends.

@@ -67,6 +67,9 @@ struct Reported<'a> {
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     plugin: Option<&'a str>,
+    /// False for an upstream MCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandboxed: Option<bool>,
     kind: &'static str,
     state: &'a str,
     caller: &'a str,
@@ -203,6 +206,7 @@ pub(crate) fn of_suspension(
             call: call.id.as_str(),
             tool: &call.tool,
             plugin: pinned.map(|pinned| pinned.plugin.as_str()),
+            sandboxed: pinned.filter(|pinned| pinned.plugin.is_upstream()).map(|_| false),
             kind: suspension.kind().as_str(),
             state: state.as_str(),
             caller: item.caller.as_str(),

@@ -109,6 +109,7 @@ function Call({ conversation, call }: { conversation: string; call: TimelineCall
           </span>
         )}
         <span className="call-state">
+          {call.plugin?.startsWith("mcp:") && <Badge tone="waiting">outside the sandbox</Badge>}
           {call.executor && call.executor !== "server" && <Badge>{call.executor}</Badge>}
           {call.gated && <Badge>needs approval</Badge>}
           {call.attempt > 1 && <Badge tone="waiting">attempt {call.attempt}</Badge>}

@@ -90,7 +90,7 @@ struct Use<'a> {
     folder: Option<&'a str>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Event {
     /// Before each use of a tool.
     PreToolUse,
@@ -101,14 +101,17 @@ enum Event {
 /// The arguments of `agent_tool` that the host ran.
 #[derive(Deserialize)]
 struct Ran {
-    input: Value,
+    tool: String,
+    input: Box<RawValue>,
+    #[serde(default)]
+    folder: Option<String>,
 }
 
 /// The host's verdict on a use.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It is allowed, with this input if an approver has changed it.
-    Allowed(Option<Value>),
+    /// It is allowed, with the text of this input if an approver has changed it.
+    Allowed(Option<String>),
     /// A rule or a person denied it, for this reason.
     Denied(String),
     /// Nobody has decided, for this reason.
@@ -128,7 +131,7 @@ impl Run for Hook {
         let until = WallClock.now() + Span::from_secs(self.wait);
         let verdict = self.ask(&asked, until).unwrap_or_else(|report| Verdict::Open(report.message().to_owned()));
         if let Some(said) = said(asked.event, verdict) {
-            terminal.line(said.to_string())?;
+            terminal.line(serde_json::to_string(&said)?)?;
         }
         Ok(())
     }
@@ -159,9 +162,9 @@ impl Hook {
             };
             let about = &answer["result"]["_meta"]["dev.toolgate/call"];
             if about["outcome"].is_string() || WallClock.now() >= until {
-                return Ok(verdict(&answer, &self.plugin));
+                return Ok(verdict(&answer, &self.plugin, &use_of));
             }
-            let Some(id) = about["call"].as_str() else { return Ok(verdict(&answer, &self.plugin)) };
+            let Some(id) = about["call"].as_str() else { return Ok(verdict(&answer, &self.plugin, &use_of)) };
             call = ("toolgate_wait".to_owned(), json!({ "call": id }).to_string());
         }
     }
@@ -182,8 +185,8 @@ fn exchange(client: &Client, request: &str, time: Duration) -> Result<Option<Val
     value.map(Some).ok_or_else(|| Report::new(Exit::Refused, format!("the host answered {status}: {}", text.trim())))
 }
 
-/// The verdict in an answer of the host.
-fn verdict(answer: &Value, plugin: &str) -> Verdict {
+/// The verdict in an answer of the host about this use.
+fn verdict(answer: &Value, plugin: &str, of: &Use<'_>) -> Verdict {
     let result = &answer["result"];
     let said = result["content"][0]["text"].as_str().or_else(|| answer["error"]["message"].as_str());
     let said = said.unwrap_or("the host gave no reason").to_owned();
@@ -193,45 +196,76 @@ fn verdict(answer: &Value, plugin: &str) -> Verdict {
     match (about["outcome"].as_str(), about["plugin"].as_str() == Some(plugin), edited) {
         (Some("denied"), ..) => Verdict::Denied(said),
         (Some("ok"), true, None) => Verdict::Allowed(None),
-        (Some("ok"), true, Some(Ok(ran))) => Verdict::Allowed(Some(ran.input)),
+        // An agent takes another input, and no other tool or folder.
+        (Some("ok"), true, Some(Ok(ran))) if ran.tool != of.tool || ran.folder.as_deref() != of.folder => {
+            Verdict::Open("the approver has changed the tool or the folder, which the agent cannot change".to_owned())
+        }
+        (Some("ok"), true, Some(Ok(ran))) => Verdict::Allowed(Some(ran.input.get().to_owned())),
         (Some("ok"), true, Some(Err(_))) => Verdict::Open("the approved arguments have no input".to_owned()),
         (Some("ok"), false, _) => Verdict::Open(format!("the tool {TOOL} is not of the plugin {plugin}")),
         _ => Verdict::Open(said),
     }
 }
 
-/// The decision as the agent reads it. `None`: it goes on as without a hook.
-fn said(event: Event, verdict: Verdict) -> Option<Value> {
-    let mut output = match (event, verdict) {
-        (Event::PreToolUse, Verdict::Allowed(edited)) => {
-            let mut output =
-                json!({ "permissionDecision": "allow", "permissionDecisionReason": "allowed through toolgate" });
-            if let Some(edited) = edited {
-                output["updatedInput"] = edited;
-            }
-            output
-        }
-        (Event::PreToolUse, Verdict::Denied(why)) => {
-            json!({ "permissionDecision": "deny", "permissionDecisionReason": why })
-        }
-        (Event::PreToolUse, Verdict::Open(why)) => {
-            json!({ "permissionDecision": "ask", "permissionDecisionReason": format!("toolgate: {why}") })
-        }
-        (Event::PermissionRequest, Verdict::Allowed(Some(edited))) => {
-            json!({ "decision": { "behavior": "allow", "updatedInput": edited } })
-        }
-        (Event::PermissionRequest, Verdict::Allowed(None)) => json!({ "decision": { "behavior": "allow" } }),
-        (Event::PermissionRequest, Verdict::Denied(why)) => {
-            json!({ "decision": { "behavior": "deny", "message": why } })
-        }
-        (Event::PermissionRequest, Verdict::Open(_)) => return None,
+/// The decision as the agent reads it.
+#[derive(Serialize)]
+struct Said {
+    #[serde(rename = "hookSpecificOutput")]
+    output: Output,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    #[serde(rename = "hookEventName")]
+    event: Event,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decision>,
+}
+
+/// The decision in an answer to `PermissionRequest`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Decision {
+    behavior: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<Box<RawValue>>,
+}
+
+/// `None`: the agent goes on as without a hook.
+fn said(event: Event, verdict: Verdict) -> Option<Said> {
+    let raw = |edited: Option<String>| edited.and_then(|edited| RawValue::from_string(edited).ok());
+    let (decided, why, edited) = match verdict {
+        Verdict::Allowed(edited) => ("allow", None, raw(edited)),
+        Verdict::Denied(why) => ("deny", Some(why), None),
+        Verdict::Open(_) if event == Event::PermissionRequest => return None,
+        Verdict::Open(why) => ("ask", Some(format!("toolgate: {why}")), None),
     };
-    output["hookEventName"] = match event {
-        Event::PreToolUse => "PreToolUse",
-        Event::PermissionRequest => "PermissionRequest",
-    }
-    .into();
-    Some(json!({ "hookSpecificOutput": output }))
+    let output = match event {
+        Event::PreToolUse => Output {
+            event,
+            permission_decision: Some(decided),
+            permission_decision_reason: Some(why.unwrap_or_else(|| "allowed through toolgate".to_owned())),
+            updated_input: edited,
+            decision: None,
+        },
+        Event::PermissionRequest => Output {
+            event,
+            permission_decision: None,
+            permission_decision_reason: None,
+            updated_input: None,
+            decision: Some(Decision { behavior: decided, message: why, updated_input: edited }),
+        },
+    };
+    Some(Said { output })
 }
 
 #[cfg(test)]
@@ -251,7 +285,14 @@ mod tests {
     }
 
     fn decision(event: Event, verdict: Verdict) -> Value {
-        said(event, verdict).map_or(Value::Null, |mut said| said["hookSpecificOutput"].take())
+        let said = said(event, verdict).map(|said| serde_json::to_value(said).unwrap());
+        said.map_or(Value::Null, |mut said| said["hookSpecificOutput"].take())
+    }
+
+    /// The verdict on a use of Bash in the folder `/srv`.
+    fn verdict(answer: &Value, plugin: &str) -> Verdict {
+        let input = RawValue::from_string("{}".to_owned()).unwrap();
+        super::verdict(answer, plugin, &Use { tool: "Bash", input: &input, folder: Some("/srv") })
     }
 
     #[test]
@@ -267,8 +308,8 @@ mod tests {
     #[test]
     fn only_the_plugin_and_the_approver_allow() {
         assert_eq!(verdict(&answer("ok", "agent", None), "agent"), Verdict::Allowed(None), "never the plugin's text");
-        let edited = r#"{"tool":"Bash","input":{"command":"ls"}}"#;
-        let allowed = Verdict::Allowed(Some(json!({ "command": "ls" })));
+        let edited = r#"{"tool":"Bash","input":{"n":12345678901234567890123},"folder":"/srv"}"#;
+        let allowed = Verdict::Allowed(Some(r#"{"n":12345678901234567890123}"#.to_owned()));
         assert_eq!(verdict(&answer("ok", "agent", Some(edited)), "agent"), allowed);
         for answer in
             [answer("ok", "other", None), answer("ok", "other", Some(edited)), answer("ok", "agent", Some("{}"))]
@@ -278,16 +319,29 @@ mod tests {
     }
 
     #[test]
+    fn approver_cannot_change_the_tool_or_the_folder() {
+        for edited in [
+            r#"{"tool":"Read","input":{},"folder":"/srv"}"#,
+            r#"{"tool":"Bash","input":{},"folder":"/"}"#,
+            r#"{"tool":"Bash","input":{}}"#,
+        ] {
+            let verdict = verdict(&answer("ok", "agent", Some(edited)), "agent");
+            assert!(matches!(verdict, Verdict::Open(why) if why.contains("has changed the tool")), "{edited}");
+        }
+    }
+
+    #[test]
     fn agent_reads_each_verdict_in_the_form_of_its_event() {
         use Event::{PermissionRequest, PreToolUse};
         let other = json!({ "command": "ls -l" });
+        let edited = || Verdict::Allowed(Some(other.to_string()));
         let allowed = decision(PreToolUse, Verdict::Allowed(None));
         assert_eq!((&allowed["permissionDecision"], &allowed["updatedInput"]), (&json!("allow"), &Value::Null));
-        assert_eq!(decision(PreToolUse, Verdict::Allowed(Some(other.clone())))["updatedInput"], other);
+        assert_eq!(decision(PreToolUse, edited())["updatedInput"], other);
         assert_eq!(decision(PreToolUse, Verdict::Denied("no".into()))["permissionDecision"], "deny");
         assert_eq!(decision(PreToolUse, Verdict::Open("later".into()))["permissionDecision"], "ask");
         assert_eq!(decision(PermissionRequest, Verdict::Allowed(None))["decision"], json!({ "behavior": "allow" }));
-        let edited = decision(PermissionRequest, Verdict::Allowed(Some(other.clone())));
+        let edited = decision(PermissionRequest, edited());
         assert_eq!(edited["decision"], json!({ "behavior": "allow", "updatedInput": other }));
         let denied = decision(PermissionRequest, Verdict::Denied("no".into()));
         assert_eq!(denied["decision"], json!({ "behavior": "deny", "message": "no" }));

@@ -23,7 +23,7 @@ pub(crate) fn request(headers: &[(&str, &str)], body: &Value) -> Request<Bytes> 
 
 /// A request of the newest revision.
 pub(crate) fn modern(method: &str, mut params: Value) -> Request<Bytes> {
-    let name = params.get("name").and_then(Value::as_str).map(str::to_owned);
+    let name = params.get("name").or(params.get("taskId")).and_then(Value::as_str).map(str::to_owned);
     let mut all = meta();
     if let Some(own) = params.get("_meta").and_then(Value::as_object) {
         all.as_object_mut().unwrap().extend(own.clone());

@@ -12,6 +12,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use toolgate_mcp::{Sent, Unread};
 use toolgate_tests::world::settle;
 
@@ -357,4 +358,105 @@ async fn outcome_is_received_when_it_was_sent() {
     assert_eq!((call().await, call().await), ("1".to_owned(), "1".to_owned()), "nothing was sent");
     leaves.0.lock().unwrap().drain(..).for_each(|sent| sent());
     assert_eq!(call().await, "2");
+}
+
+/// Reserves the memory for one load at a time.
+struct OneAtATime(Arc<Semaphore>);
+
+#[async_trait]
+impl Unread for OneAtATime {
+    async fn reserve(&self) -> Box<dyn Send + Sync> {
+        Box::new(self.0.clone().acquire_owned().await.unwrap())
+    }
+
+    fn charge(&self, bytes: usize, sent: Option<Sent>) -> Result<(), String> {
+        assert_eq!(self.0.available_permits(), 0, "the turn is still loaded");
+        ().charge(bytes, sent)
+    }
+}
+
+#[tokio::test]
+async fn each_load_of_a_turn_is_reserved() {
+    let host = TestHost::new();
+    let loads = Arc::new(Semaphore::new(0));
+    let mut answers = Vec::new();
+    let echo = json!({ "name": "echo", "arguments": {} });
+    let id = json!({ "name": "echo", "arguments": {}, "_meta": { "dev.toolgate/callId": "chosen" } });
+    let wait = |name| json!({ "name": name, "arguments": { "call": "chosen" } });
+    // Twice the same: the second joins the call, or asks whether there is a later one.
+    for (method, params) in [
+        ("tools/call", echo.clone()),
+        ("tools/call", echo),
+        ("tools/call", id),
+        ("tools/call", wait("toolgate_wait")),
+        ("tools/call", wait("toolgate_state")),
+    ] {
+        let unread = Arc::new(OneAtATime(loads.clone()));
+        let (endpoint, request) = (host.endpoint.clone(), modern(method, params));
+        let answer = tokio::spawn(async move { endpoint.answer(caller("alice"), request, unread).await });
+        settle().await;
+        assert!(!answer.is_finished(), "it loads without a permit");
+        loads.add_permits(1);
+        answers.push(answer.await.unwrap());
+        assert_eq!(loads.available_permits(), 1, "each reservation ends");
+        loads.forget_permits(1);
+    }
+    let id = task(&host, &mut host.client("alice"), "pay").await["taskId"].take();
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let unread = Arc::new(OneAtATime(loads.clone()));
+        let request = modern(method, knowing(json!({ "taskId": id, "inputResponses": {} })));
+        let endpoint = host.endpoint.clone();
+        let answer = tokio::spawn(async move { endpoint.answer(caller("alice"), request, unread).await });
+        settle().await;
+        assert!(!answer.is_finished(), "{method}");
+        loads.add_permits(1);
+        assert_eq!(answer.await.unwrap().status(), StatusCode::OK, "{method}");
+        loads.forget_permits(1);
+    }
+}
+
+#[tokio::test]
+async fn states_of_tasks_have_a_pace() {
+    let host = TestHost::new();
+    let (mut alice, mut listens) = (host.client("alice"), host.client("alice"));
+    let id = task(&host, &mut alice, "work").await["taskId"].take();
+    listens.send("subscriptions/listen", listing(&[&id])).await;
+    listens.receive().await;
+    for number in 0..30 {
+        host.report(f64::from(number) / 50.0, &number.to_string()).await;
+    }
+    let mut count = 0;
+    while listens.received().await.is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 10, "no time has passed");
+    host.advance(1);
+    let last = listens.receive().await;
+    assert!(last["params"]["statusMessage"].as_str().unwrap().contains("\"29\""), "{last}");
+}
+
+#[tokio::test]
+async fn client_without_tasks_listens_to_none() {
+    let host = TestHost::new();
+    let (mut alice, mut listens) = (host.client("alice"), host.client("alice"));
+    let id = task(&host, &mut alice, "pay").await["taskId"].take();
+    listens.send("subscriptions/listen", json!({ "notifications": { "taskIds": [id] } })).await;
+    assert_eq!(listens.receive().await["params"]["notifications"], json!({}));
+    let most: Vec<_> = (0..64).map(|number| json!(format!("turn_{number}"))).collect();
+    listens.send("subscriptions/listen", listing(&most.iter().collect::<Vec<_>>())).await;
+    assert_eq!(listens.receive().await["method"], "notifications/subscriptions/acknowledged", "64 are not too many");
+}
+
+#[tokio::test]
+async fn refused_reports_are_not_sent() {
+    let (host, unread) = (TestHost::new(), Arc::new(Full(AtomicBool::new(true))));
+    let (endpoint, request) = (host.endpoint.clone(), modern("tools/call", followed("work")));
+    let full = unread.clone();
+    let asked = tokio::spawn(async move { endpoint.answer(caller("alice"), request, full).await });
+    settle().await;
+    host.report(0.5, &"a report ".repeat(20)).await;
+    unread.0.store(false, Ordering::Relaxed);
+    host.end_work();
+    let response = asked.await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/json", "there was no report");
 }

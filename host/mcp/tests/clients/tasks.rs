@@ -157,7 +157,7 @@ enum Step {
     /// The call is on disk, and the client has not got the task.
     Recorded,
     Created,
-    /// The answer is on disk, and the tool has not run.
+    /// The answer is on disk. The tool may run.
     Approved,
     Ended,
     Read,
@@ -201,4 +201,76 @@ async fn killed_at_any_step_a_task_has_the_same_id_and_outcome() {
         settle().await;
         assert_eq!(about(&get(&mut client, &id).await["result"])["outcome"], "ok", "{killed:?}");
     }
+}
+
+/// A task of the tool `ask`, for a client that can ask, and its question.
+async fn asking_task(host: &TestHost, client: &mut Client) -> (Value, String) {
+    client.send("tools/call", asking(json!({ "name": "ask", "arguments": {} }))).await;
+    settle().await;
+    host.advance(2);
+    let id = client.result().await["taskId"].take();
+    let key = question(client, &id).await;
+    (id, key)
+}
+
+/// Params of a client that knows tasks and can ask its user.
+fn asking(params: Value) -> Value {
+    let mut params = knowing(params);
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"]["elicitation"] = json!({});
+    params
+}
+
+async fn question(client: &mut Client, id: &Value) -> String {
+    let task = client.ask("tasks/get", asking(json!({ "taskId": id }))).await["result"].take();
+    assert_eq!(task["status"], "input_required", "{task}");
+    task["inputRequests"].as_object().unwrap().keys().next().unwrap().clone()
+}
+
+#[tokio::test]
+async fn killed_before_or_after_its_answer_a_task_has_it() {
+    for is_answered in [false, true] {
+        let mut host = TestHost::new();
+        let mut client = host.client("alice");
+        let (id, key) = asking_task(&host, &mut client).await;
+        let content = json!({ "action": "accept", "content": { "answer": "blue" } });
+        let update = asking(json!({ "taskId": id, "inputResponses": { &key: content } }));
+        if is_answered {
+            client.ask("tasks/update", update.clone()).await;
+        }
+        host = host.restart();
+        client = host.client("alice");
+        if !is_answered {
+            assert_eq!(question(&mut client, &id).await, key);
+            client.ask("tasks/update", update).await;
+        }
+        settle().await;
+        let done = get(&mut client, &id).await;
+        assert_eq!((&done["status"], text(&done["result"])), (&json!("completed"), "blue"));
+    }
+}
+
+#[tokio::test]
+async fn killed_after_its_cancellation_a_task_stays_cancelled() {
+    let host = TestHost::new();
+    let mut client = host.client("alice");
+    let id = task(&host, &mut client, "pay").await["taskId"].take();
+    ask(&mut client, "tasks/cancel", &id).await;
+    let host = host.restart();
+    assert_eq!(get(&mut host.client("alice"), &id).await["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn killed_while_its_tool_runs_a_task_has_one_outcome() {
+    let host = TestHost::new();
+    let id = task(&host, &mut host.client("alice"), "slow").await["taskId"].take();
+    let host = host.restart();
+    let mut client = host.client("alice");
+    settle().await;
+    assert_eq!(get(&mut client, &id).await["status"], "working", "it runs again with the same key");
+    host.shelf.slow.add_permits(1);
+    settle().await;
+    let done = get(&mut client, &id).await;
+    assert_eq!((&done["status"], about(&done["result"])["outcome"].as_str()), (&json!("completed"), Some("ok")));
+    let host = host.restart();
+    assert_eq!(get(&mut host.client("alice"), &id).await, done);
 }

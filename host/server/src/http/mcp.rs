@@ -21,7 +21,7 @@ use crate::recheck::{Events, TokenRecheck};
 use crate::serve::Closing;
 
 /// Answers one message. Only a token authenticates: a browser sends a cookie with requests that its user did not make.
-pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, request: Request) -> Result<Response<Body>> {
+pub(super) async fn exchange(State(app): State<App>, closing: Closing, request: Request) -> Result<Response<Body>> {
     let (mut parts, body) = request.into_parts();
     is_from_allowed_origin(&parts.headers, &app.ports.settings.origins)?;
     let Some(clients) = app.ports.mcp_clients.clone() else {
@@ -45,9 +45,12 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
     let unread = AnswerUnread::new(&app, &by)?;
     let limit = Limit::of_key("turn_bytes", app.ports.settings.turn_bytes);
     let text = body::text(&app, Some(&by.id), &parts.headers, body, limit).await?;
-    let answered = tokio::select! {
-        answered = clients.answer(by.clone(), Request::from_parts(parts, text), Arc::new(unread.clone())) => answered,
-        () = closing.wait() => return Err(Error::busy("the host stops; it keeps a call that the request has made, so read the outcome after the restart", 1)),
+    let mut recheck = TokenRecheck::new(&app, (by.clone(), credential), closing);
+    let answered = clients.answer(by, Request::from_parts(parts, text), Arc::new(unread.clone()));
+    let Some(answered) = recheck.during(answered).await else {
+        let detail = "the token is no longer valid, or the host stops; the host keeps a call that the request has made, so read the \
+                      outcome later with a valid token";
+        return Err(Error::busy(detail, 1));
     };
     let (mut head, body) = answered.into_parts();
     let body = if body.size_hint().exact().is_some() {
@@ -57,7 +60,7 @@ pub(super) async fn exchange(State(app): State<App>, mut closing: Closing, reque
         Body::from_stream(futures::stream::once(async move { Ok::<_, Infallible>(unread.frame(whole)) }))
     } else {
         let frames = Frames { body, unread, _open: [in_flight, long] };
-        Body::from_stream(TokenRecheck::new(&app, (by, credential), closing).stream(frames))
+        Body::from_stream(recheck.stream(frames))
     };
     Ok(Response::from_parts(head, body))
 }

@@ -134,6 +134,19 @@ async fn stream_ends_when_its_token_is_revoked() {
 }
 
 #[tokio::test]
+async fn held_request_ends_when_its_token_is_revoked() {
+    let (world, echo) = world(ServerSettings { recheck: Span::from_millis(10), ..ServerSettings::default() });
+    echo.0.forget_permits(100);
+    let held = ["alice", "bob"].map(|who| tokio::spawn(world.router.clone().oneshot(message(who))));
+    settle().await;
+    world.revoke("alice");
+    let [revoked, other] = held;
+    assert_eq!(revoked.await.unwrap().unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    echo.0.add_permits(1);
+    assert_eq!(other.await.unwrap().unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn streams_are_long_requests_until_they_end() {
     let long_requests = LongRequests { max: 10, reserved: 0, max_per_principal: 2 };
     let (world, _) = world(ServerSettings { long_requests, ..ServerSettings::default() });

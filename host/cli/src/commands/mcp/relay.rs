@@ -108,6 +108,8 @@ struct Relay {
 struct State {
     /// The revision that `initialize` agreed on.
     version: Option<String>,
+    /// Whether the changes of the tools are passed on.
+    is_following: bool,
     requests: usize,
     /// The ids of requests under way, and whether the client has cancelled each. It expects no answers to those.
     under_way: HashMap<String, bool>,
@@ -147,7 +149,7 @@ impl Relay {
                 {
                     *is_cancelled = true;
                 }
-                if method == "notifications/initialized" {
+                if method == "notifications/initialized" && !std::mem::replace(&mut self.locked().is_following, true) {
                     let relay = self.clone();
                     std::thread::spawn(move || relay.pass_on_changes());
                 }
