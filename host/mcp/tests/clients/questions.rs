@@ -312,7 +312,7 @@ async fn request_to_a_client_ends_with_the_call() {
 }
 
 #[tokio::test]
-async fn older_client_that_does_not_ask_is_told_what_waits() {
+async fn older_client_that_does_not_ask_learns_what_waits() {
     let host = TestHost::new();
     let mut client = older(&host, "2025-11-25", json!({ "form": {} })).await;
     send(&mut client, "ask").await;
