@@ -87,7 +87,7 @@ async fn choices_and_data_are_fields_of_one_form() {
     );
     assert_eq!(
         form["requestedSchema"]["properties"],
-        json!({ "decision": { "type": "string", "enum": ["keep", "drop"] }, "note": { "type": "string", "maxLength": 4 } })
+        json!({ "decision": { "type": "string", "enum": ["keep", "drop"] }, "note": { "type": "string", "maxLength": 4, "title": "N\\u{202e}" } })
     );
     assert_eq!(form["requestedSchema"]["required"], json!(["decision"]), "the note can be left out");
     let wrong = accept(json!({ "decision": "drop", "note": "too long" }));

@@ -1,6 +1,6 @@
 //! Notifications before an answer: the progress of a call, and the changes that a client listens to.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -361,17 +361,20 @@ async fn outcome_is_received_when_it_was_sent() {
 }
 
 /// Reserves the memory for one load at a time.
-struct OneAtATime(Arc<Semaphore>);
+struct OneAtATime(Arc<Semaphore>, AtomicUsize);
 
 #[async_trait]
 impl Unread for OneAtATime {
     async fn reserve(&self) -> Box<dyn Send + Sync> {
-        Box::new(self.0.clone().acquire_owned().await.unwrap())
+        let reserved = self.0.clone().acquire_owned().await.unwrap();
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Box::new(reserved)
     }
 
-    fn charge(&self, bytes: usize, sent: Option<Sent>) -> Result<(), String> {
+    /// The client leaves before the message is sent.
+    fn charge(&self, _: usize, _: Option<Sent>) -> Result<(), String> {
         assert_eq!(self.0.available_permits(), 0, "the turn is still loaded");
-        ().charge(bytes, sent)
+        Ok(())
     }
 }
 
@@ -379,31 +382,34 @@ impl Unread for OneAtATime {
 async fn each_load_of_a_turn_is_reserved() {
     let host = TestHost::new();
     let loads = Arc::new(Semaphore::new(0));
-    let mut answers = Vec::new();
     let echo = json!({ "name": "echo", "arguments": {} });
     let id = json!({ "name": "echo", "arguments": {}, "_meta": { "dev.toolgate/callId": "chosen" } });
     let wait = |name| json!({ "name": name, "arguments": { "call": "chosen" } });
-    // Twice the same: the second joins the call, or asks whether there is a later one.
-    for (method, params) in [
-        ("tools/call", echo.clone()),
-        ("tools/call", echo),
-        ("tools/call", id),
-        ("tools/call", wait("toolgate_wait")),
-        ("tools/call", wait("toolgate_state")),
+    for (params, least, most) in [
+        // Whether there was such a call, the new one, and its state until it has ended.
+        (echo.clone(), 3, 4),
+        (echo, 2, 2),
+        (id.clone(), 2, 3),
+        (id, 2, 2),
+        (wait("toolgate_wait"), 2, 2),
+        (wait("toolgate_state"), 1, 1),
     ] {
-        let unread = Arc::new(OneAtATime(loads.clone()));
-        let (endpoint, request) = (host.endpoint.clone(), modern(method, params));
+        let unread = Arc::new(OneAtATime(loads.clone(), AtomicUsize::new(0)));
+        let (endpoint, counts) = (host.endpoint.clone(), unread.clone());
+        let request = modern("tools/call", params.clone());
         let answer = tokio::spawn(async move { endpoint.answer(caller("alice"), request, unread).await });
         settle().await;
         assert!(!answer.is_finished(), "it loads without a permit");
         loads.add_permits(1);
-        answers.push(answer.await.unwrap());
+        answer.await.unwrap();
         assert_eq!(loads.available_permits(), 1, "each reservation ends");
         loads.forget_permits(1);
+        let count = counts.1.load(Ordering::Relaxed);
+        assert!((least..=most).contains(&count), "{params}: {count}");
     }
     let id = task(&host, &mut host.client("alice"), "pay").await["taskId"].take();
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let unread = Arc::new(OneAtATime(loads.clone()));
+        let unread = Arc::new(OneAtATime(loads.clone(), AtomicUsize::new(0)));
         let request = modern(method, knowing(json!({ "taskId": id, "inputResponses": {} })));
         let endpoint = host.endpoint.clone();
         let answer = tokio::spawn(async move { endpoint.answer(caller("alice"), request, unread).await });

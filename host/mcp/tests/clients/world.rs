@@ -57,7 +57,7 @@ fn live(name: &str, words: &str) -> KnownTool {
     let mut known = toolgate_tests::tools::live(name, words);
     Arc::make_mut(&mut known.pinned).streaming = name == "work";
     if let Some(wait) = Arc::make_mut(&mut known.pinned).wait.as_mut().filter(|_| name == "choose") {
-        let note = r#"{"type":"object","properties":{"note":{"type":"string","maxLength":4}},"required":["note"]}"#;
+        let note = "{\"type\":\"object\",\"properties\":{\"note\":{\"type\":\"string\",\"maxLength\":4,\"title\":\"N\u{202e}\"}},\"required\":[\"note\"]}";
         wait.choices = Some(["keep".to_owned(), "drop".to_owned()].into());
         wait.data_schema = Some(Json::unchecked(note));
     }
