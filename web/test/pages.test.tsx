@@ -166,6 +166,18 @@ describe("a timeline", () => {
     expect(above).toBe("Called by run of the plugin p, which chose the tools and the arguments, in t");
   });
 
+  it("says which calls run outside the sandbox", async () => {
+    const call = { tool: "t", arguments: {}, gated: false, state: "running", attempt: 1, log: [], waits: [] };
+    const of = (id: string, plugin: string) => ({ ...call, id, plugin }) as TimelineCall;
+    const calls = [of("a", "mcp:github"), of("b", "mcp")];
+    const turn: TimelineTurn = { id: "t", caller: "agent", state: "open", unreadable: 0, calls };
+    await act(() => root.render(<Turn conversation="demo" turn={turn} />));
+    const outside = [...place.querySelectorAll(".call")].map((call) =>
+      call.querySelector(".call-state")?.textContent?.includes("outside the sandbox"),
+    );
+    expect(outside).toEqual([true, false]);
+  });
+
   it("shows where a durable call goes on", async () => {
     const wait: Wait = {
       ...WAIT,
