@@ -144,6 +144,7 @@ fn upstream(
             folder: config.upstream_folder(table),
             supervisor,
         },
+        target: table.target(),
         approval: table.approval.map_or(Approval::RequiresApproval, approval),
         approvals: approvals.collect(),
         is_idempotent: table.idempotent,

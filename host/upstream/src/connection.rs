@@ -16,12 +16,10 @@ use crate::message::{self, Answer, Incoming};
 use crate::reading::{Lines, NoLine};
 use crate::settings::{Program, Redact};
 use crate::stderr;
+use crate::unasked::Unasked;
 
 /// The messages that can wait until the server reads them.
 const QUEUE: usize = 64;
-
-/// The messages that a server can send between two answers: reports, its own requests, answers to requests that have ended.
-const MAX_UNASKED: u32 = 10_000;
 
 /// Why a request has no answer. The text continues a sentence about the server.
 #[derive(Debug)]
@@ -71,7 +69,7 @@ impl Connection {
     ) -> Result<Self, String> {
         let (process, Pipes { input, output, error }) =
             Process::start(program).map_err(|error| format!("could not be started: {error}"))?;
-        let mut connection = Self::over(output, input, max, Some(process));
+        let mut connection = Self::over(output, input, max, Some(process), clock);
         let logging = stderr::log(error, plugin.clone(), redact.clone(), clock.clone());
         connection.tasks.push(tokio::spawn(logging));
         Ok(connection)
@@ -83,10 +81,12 @@ impl Connection {
         to: impl AsyncWrite + Unpin + Send + 'static,
         max: usize,
         process: Option<Process>,
+        clock: &Arc<dyn Clock>,
     ) -> Self {
         let shared = Arc::new(Shared::default());
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        let reading = tokio::spawn(read(Lines::new(from, max), shared.clone(), outgoing.clone(), process));
+        let unasked = (Unasked::new(clock.now(), max), clock.clone());
+        let reading = tokio::spawn(read(Lines::new(from, max), shared.clone(), outgoing.clone(), process, unasked));
         let writing = tokio::spawn(write(to, queue));
         Self { shared, outgoing, tasks: vec![reading, writing] }
     }
@@ -95,6 +95,14 @@ impl Connection {
     pub(crate) fn ended(&self) -> Option<String> {
         let ended = self.shared.pending().ended.clone();
         ended.or_else(|| self.outgoing.is_closed().then(|| "reads no more messages".to_owned()))
+    }
+
+    /// Ends it at once, with its process. Requests without an answer get this reason.
+    pub(crate) fn kill(&self, why: &str) {
+        self.shared.end(why);
+        for task in &self.tasks {
+            task.abort();
+        }
     }
 
     /// Whether the server said since the last time that its tools have changed.
@@ -159,10 +167,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.shared.end("was stopped");
-        for task in &self.tasks {
-            task.abort();
-        }
+        self.kill("was stopped");
     }
 }
 
@@ -200,8 +205,8 @@ async fn read(
     shared: Arc<Shared>,
     outgoing: mpsc::Sender<String>,
     process: Option<Process>,
+    (mut unasked, clock): (Unasked, Arc<dyn Clock>),
 ) {
-    let mut unasked = 0;
     let why = loop {
         let line = match lines.next().await {
             Ok(line) => line,
@@ -217,7 +222,6 @@ async fn read(
         if let Incoming::Answer { id, answer } = incoming {
             let asked = shared.pending().requests.remove(&id);
             if let Some(asked) = asked {
-                unasked = 0;
                 let _ = asked.send(answer);
                 continue;
             }
@@ -228,9 +232,8 @@ async fn read(
         } else if matches!(&incoming, Incoming::Notification(method) if method == "notifications/tools/list_changed") {
             shared.changed.store(true, Ordering::Release);
         }
-        unasked += 1;
-        if unasked > MAX_UNASKED {
-            break format!("sent more than {MAX_UNASKED} messages that nobody asked for");
+        if let Err(why) = unasked.take(clock.now(), line.len()) {
+            break why;
         }
     };
     drop(process);

@@ -22,12 +22,15 @@ mod server;
 mod settings;
 mod stderr;
 mod supervise;
+mod target;
+mod unasked;
 mod upstreams;
 
 pub use catalog::Problem;
 pub use declaration::{Annotations, Declaration};
-pub use diff::{Change, Review};
-pub use pins::{Pins, PinsFault};
+pub use diff::{Change, Changed, Gate, Review};
+pub use pins::{AcceptedServer, Pins, PinsFault};
 pub use settings::{Bounds, MakeTool, Offer, Parts, Program, Redact, UpstreamSettings};
-pub use supervise::supervise;
+pub use supervise::{hide_from_servers, supervise};
+pub use target::Target;
 pub use upstreams::{UpstreamStatus, Upstreams};

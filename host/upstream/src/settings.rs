@@ -11,7 +11,7 @@ use domain::{
     tool::{Approval, Recovery},
 };
 
-use crate::Declaration;
+use crate::{Declaration, Target};
 
 /// Removes the values of secrets from a text.
 pub type Redact = Arc<dyn Fn(String) -> String + Send + Sync>;
@@ -25,6 +25,8 @@ pub struct UpstreamSettings {
     /// The plugin of its tools: [`PluginName::of_upstream`].
     pub plugin: PluginName,
     pub program: Program,
+    /// The same for people and for the file of acceptances.
+    pub target: Target,
     /// The approval of its tools, and of single ones by the server's own names.
     pub approval: Approval,
     pub approvals: BTreeMap<String, Approval>,
@@ -72,6 +74,11 @@ impl UpstreamSettings {
         self.plugin.upstream().unwrap_or(self.plugin.as_str())
     }
 
+    /// Where the server is, if it is not a program.
+    pub(crate) fn origin(&self) -> Option<&str> {
+        None
+    }
+
     /// The name of a tool in the catalog.
     pub(crate) fn tool_name(&self, tool: &str) -> String {
         format!("{}__{tool}", self.name())
@@ -85,7 +92,16 @@ impl UpstreamSettings {
         parts.push(b"environment");
         parts.extend(environment.keys().map(|name| name.as_bytes()));
         parts.extend([b"folder".as_slice(), folder.as_os_str().as_encoded_bytes()]);
+        // Calls that waited before values counted continue if there are none.
+        for (name, value) in &self.target.environment {
+            parts.extend([b"value".as_slice(), name.as_bytes(), value.as_bytes()]);
+        }
         Digest::of_parts(&parts)
+    }
+
+    /// The tools that have a table of their own.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &String> {
+        self.approvals.keys().chain(self.idempotent.keys())
     }
 
     pub(crate) fn approval_of(&self, tool: &str) -> Approval {
@@ -111,6 +127,8 @@ pub struct Parts {
 /// An accepted declaration that may become a tool.
 pub struct Offer<'a> {
     pub plugin: &'a PluginName,
+    /// Where the server is, if it is not a program.
+    pub origin: Option<&'a str>,
     pub identity: Digest,
     /// The name in the catalog.
     pub name: String,

@@ -164,6 +164,21 @@ impl Config {
 }
 
 #[cfg(feature = "upstream")]
+impl UpstreamTable {
+    /// What an acceptance covers of the table.
+    pub(crate) fn target(&self) -> upstream::Target {
+        let (plain, secret): (Vec<_>, Vec<_>) = self.env.iter().partition(|(_, value)| value.value.is_some());
+        upstream::Target {
+            command: self.command.clone(),
+            folder: self.folder.as_ref().map(|folder| folder.display().to_string()),
+            environment: plain.into_iter().filter_map(|(name, it)| Some((name.clone(), it.value.clone()?))).collect(),
+            secrets: secret.into_iter().map(|(name, _)| name.clone()).collect(),
+            url: None,
+        }
+    }
+}
+
+#[cfg(feature = "upstream")]
 impl Config {
     /// The folder of an upstream.
     pub(crate) fn upstream_folder(&self, table: &UpstreamTable) -> PathBuf {
