@@ -157,10 +157,10 @@ fn supervisor() -> anyhow::Result<CompilerProgram> {
     CompilerProgram::itself([SUPERVISE]).context("cannot find the file of this program, which ends upstream servers")
 }
 
-/// Keeps the upstream MCP servers of a configuration, which are programs of the same user, out of this process.
+/// Keeps the upstream MCP servers of a configuration that are programs of the same user out of this process.
 #[cfg(feature = "upstream")]
 fn hide_from_upstreams(config: &toolgate::config::Config) -> anyhow::Result<()> {
-    if config.upstream.is_empty() {
+    if config.upstream.values().all(|table| table.command.is_empty()) {
         return Ok(());
     }
     toolgate::upstream::hide_from_servers().context("cannot hide the environment from upstream MCP servers")

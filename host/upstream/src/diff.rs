@@ -12,6 +12,8 @@ use crate::{Declaration, Target};
 pub struct Review {
     /// Over its target and all its declarations. An acceptance names it, so that it accepts what was reviewed.
     pub digest: Digest,
+    /// Where the server is, if it is not a program of this machine.
+    pub origin: Option<String>,
     /// What the operator has changed in the target since the acceptance, by part. All of it if nothing was accepted.
     pub target: Vec<Changed>,
     /// Whether the acceptance covers the target. Those of earlier versions of this program do not.
@@ -80,6 +82,7 @@ impl Review {
         let of_target = accepted.and_then(|accepted| accepted.target.as_ref());
         Self {
             digest: Digest::of_parts(&parts.iter().map(String::as_bytes).collect::<Vec<_>>()),
+            origin: target.origin(),
             target: between(of_target.map(Target::parts).unwrap_or_default(), target.parts()),
             covers_target: of_target.is_some(),
             changes,

@@ -50,6 +50,10 @@ pub(crate) fn outcome(settings: &UpstreamSettings, answer: Result<Answer, NoAnsw
             let message = format!("the MCP server {name} {why}; nothing was carried out");
             return failed(FailureCode::ToolUnavailable, message);
         }
+        Err(NoAnswer::SessionEnded) => {
+            let message = format!("the MCP server {name} ends each new session; nothing was carried out");
+            return failed(FailureCode::ToolUnavailable, message);
+        }
         Err(NoAnswer::Unknown(why)) => {
             let message = format!(
                 "the MCP server {name} {why} while this call ran. It may or may not have taken effect; check before repeating it"

@@ -104,33 +104,34 @@ impl Server {
             return Outcome::InDoubt;
         }
         let begun = self.now();
-        let connection = match tokio::time::timeout(time(run.pinned.timeout), self.usable()).await {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(why)) => return result::outcome(&self.settings, Err(NoAnswer::NotSent(why))),
-            Err(_) => {
-                let why = NoAnswer::NotSent("did not start in time".to_owned());
-                return result::outcome(&self.settings, Err(why));
-            }
+        let outcome = match self.sent(run, begun).await {
+            // Such a request was not carried out, so a new session gets it.
+            Err(NoAnswer::SessionEnded) => self.sent(run, begun).await,
+            sent => sent,
         };
+        outcome.unwrap_or_else(|none| result::outcome(&self.settings, Err(none)))
+    }
+
+    /// Sends a call, if its declaration is still the accepted one.
+    async fn sent(self: &Arc<Self>, run: &Run, begun: Timestamp) -> Result<Outcome, NoAnswer> {
+        let left = || Span::from_millis(run.pinned.timeout.millis().saturating_sub(self.since(begun).millis()));
+        let usable = tokio::time::timeout(time(left()), self.usable()).await;
+        let connection =
+            usable.unwrap_or_else(|_| Err("did not start in time".to_owned())).map_err(NoAnswer::NotSent)?;
+        let refused = |refusal: String| Ok(Outcome::Failed(Failure::new(FailureCode::ToolUnavailable, refusal)));
         let catalog = self.catalog();
         let Some(offered) = catalog.tools.get(&*run.tool) else {
-            let problem = catalog.problems.get(&*run.tool).unwrap_or(&Problem::Missing);
-            let refusal = self.refusal(&run.tool, problem);
-            return Outcome::Failed(Failure::new(FailureCode::ToolUnavailable, refusal));
+            return refused(self.refusal(&run.tool, catalog.problems.get(&*run.tool).unwrap_or(&Problem::Missing)));
         };
         if offered.known.pinned.declaration != run.pinned.declaration {
-            let refusal = self.refusal(&run.tool, &Problem::Changed);
-            return Outcome::Failed(Failure::new(FailureCode::ToolUnavailable, refusal));
+            return refused(self.refusal(&run.tool, &Problem::Changed));
         }
-        let left = Span::from_millis(run.pinned.timeout.millis().saturating_sub(self.since(begun).millis()));
-        let params = call_params(&offered.name, run);
-        let answer = connection.request("tools/call", &params, left).await;
+        let answer = connection.request("tools/call", &call_params(&offered.name, run), left()).await?;
         // A start that runs must not delay this answer.
-        if let (Ok(_), Ok(mut state)) = (&answer, self.state.try_lock()) {
+        if let Ok(mut state) = self.state.try_lock() {
             state.failures = 0;
         }
-        let outcome = result::outcome(&self.settings, answer);
-        checked(offered.known.clone(), outcome).await
+        Ok(checked(offered.known.clone(), result::outcome(&self.settings, Ok(answer))).await)
     }
 
     /// The threads for I/O.

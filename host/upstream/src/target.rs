@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 /// In the words of the configuration: paths are relative to it, so that the accepted file can move with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,11 @@ impl Target {
             ("secrets", list(&mut self.secrets.iter())),
         ];
         all.into_iter().filter_map(|(part, text)| Some((part, text?))).collect()
+    }
+
+    /// The origin of its URL.
+    pub(crate) fn origin(&self) -> Option<String> {
+        Some(Url::parse(self.url.as_ref()?).ok()?.origin().ascii_serialization())
     }
 
     /// The names of the parts that differ.

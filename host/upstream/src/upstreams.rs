@@ -30,6 +30,8 @@ pub struct Upstreams {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamStatus {
     pub plugin: PluginName,
+    /// Where the server is, if it is not a program of this machine: the origin of its URL.
+    pub origin: Option<String>,
     /// The digest that its calls are pinned to instead of a component.
     pub identity: Digest,
     /// The names of the tools that are offered.
@@ -62,7 +64,15 @@ impl Upstreams {
         for server in self.servers.values().cloned() {
             starting.spawn(async move {
                 let plugin = &server.settings.plugin;
-                tracing::warn!(upstream = %plugin, "this MCP server runs outside the sandbox, with the rights of the host");
+                match server.settings.origin() {
+                    None => tracing::warn!(
+                        upstream = %plugin,
+                        "this MCP server runs outside the sandbox, with the rights of the host"
+                    ),
+                    Some(origin) => {
+                        tracing::warn!(upstream = %plugin, %origin, "this MCP server runs outside the sandbox, elsewhere");
+                    }
+                }
                 if server.covers_no_target() {
                     let name = plugin.upstream().unwrap_or_default();
                     tracing::warn!(
@@ -180,6 +190,7 @@ impl Upstreams {
             let catalog = server.catalog();
             UpstreamStatus {
                 plugin: server.settings.plugin.clone(),
+                origin: server.settings.origin(),
                 identity: server.identity,
                 tools: catalog.tools.keys().cloned().collect(),
                 problems: catalog.problems.clone(),

@@ -97,16 +97,17 @@ fn list(options: &Options, terminal: &Terminal) -> Result<(), Report> {
 }
 
 fn status_json(status: &UpstreamStatus) -> String {
-    let UpstreamStatus { plugin, tools, problems, covers_no_target, .. } = status;
+    let UpstreamStatus { plugin, tools, problems, covers_no_target, origin, .. } = status;
     let problems: serde_json::Map<_, _> =
         problems.iter().map(|(tool, problem)| (tool.clone(), Value::from(problem.to_string()))).collect();
-    json!({ "name": plugin.upstream(), "sandboxed": false, "tools": tools, "not_offered": problems, "covers_server": !covers_no_target })
+    json!({ "name": plugin.upstream(), "origin": origin, "sandboxed": false, "tools": tools, "not_offered": problems, "covers_server": !covers_no_target })
         .to_string()
 }
 
 fn status_text(status: &UpstreamStatus, terminal: &Terminal) -> String {
     let name = terminal.style(Style::Strong, status.plugin.upstream().unwrap_or_default());
-    let mut lines = vec![format!("{name}  MCP server, outside the sandbox, {} accepted tools", status.tools.len())];
+    let at = status.origin.as_ref().map(|origin| format!(" at {}", escape::line(origin))).unwrap_or_default();
+    let mut lines = vec![format!("{name}  MCP server{at}, outside the sandbox, {} accepted tools", status.tools.len())];
     if status.covers_no_target {
         lines.push(
             "    an earlier version wrote this acceptance, which does not cover the command: review it again"
@@ -187,6 +188,7 @@ fn as_json(name: &str, review: &Review) -> String {
     let gates: serde_json::Map<_, _> = review.gates.iter().map(|(tool, it)| (tool.clone(), gate(it))).collect();
     let all = json!({
         "name": name,
+        "origin": review.origin,
         "sandboxed": false,
         "digest": review.digest.to_string(),
         "server": changed(&review.target),
@@ -207,9 +209,12 @@ const fn approval_word(approval: Approval) -> &'static str {
 
 fn as_text(name: &str, review: &Review, terminal: &Terminal) -> String {
     let Review { changes, unchanged, digest, .. } = review;
-    let mut text = format!(
-        "The MCP server {name} runs outside the sandbox, with the rights of the host. {unchanged} of its tools are as accepted.\n"
-    );
+    let place = match &review.origin {
+        None => "with the rights of the host".to_owned(),
+        Some(origin) => format!("at {}", escape::line(origin)),
+    };
+    let mut text =
+        format!("The MCP server {name} runs outside the sandbox, {place}. {unchanged} of its tools are as accepted.\n");
     let margin = |mark: &str, text: &str| escape::block(text, &format!("  {mark} ")).trim_end().to_owned() + "\n";
     let parts = |text: &mut String, parts: &[Changed]| {
         for (part, old, new) in parts {

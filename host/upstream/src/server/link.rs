@@ -12,7 +12,6 @@ use crate::catalog::Listed;
 use crate::connection::{Connection, NoAnswer};
 use crate::declaration::Declaration;
 use crate::message::Answer;
-use crate::settings::UpstreamSettings;
 
 /// The revisions of the protocol that this host speaks to a server. The first is what it asks for.
 const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -59,7 +58,8 @@ impl Server {
 
     async fn connected(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
         let mut state = self.state.lock().await;
-        if self.is_stale.swap(false, Ordering::AcqRel) {
+        let has_lost_session = |connection: &Arc<Connection>| connection.has_lost_session();
+        if self.is_stale.swap(false, Ordering::AcqRel) || state.connection.as_ref().is_some_and(has_lost_session) {
             // Calls that run keep theirs until they end.
             state.connection = None;
         }
@@ -131,8 +131,7 @@ impl Server {
 
     /// A new connection, with the tools that the server declares.
     async fn open(&self) -> Result<(Connection, Listed), String> {
-        let UpstreamSettings { program, bounds, plugin, redact, .. } = &self.settings;
-        let connection = Connection::start(program, bounds.message, plugin, redact, &self.parts.clock)?;
+        let connection = Connection::start(&self.settings, &self.parts)?;
         let version = env!("CARGO_PKG_VERSION");
         let params = format!(
             r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"toolgate","version":"{version}"}}}}"#,
@@ -149,7 +148,7 @@ impl Server {
             let version = escape::quoted(&version, 40);
             return Err(format!("speaks the revision {version}; this host speaks {}", REVISIONS.join(", ")));
         }
-        connection.notify("notifications/initialized", "{}");
+        connection.initialized(&version).await?;
         let listed = self.listed(&connection).await?;
         Ok((connection, listed))
     }
@@ -205,6 +204,7 @@ impl Server {
                 Err(format!("refuses `{method}`: {} (error {code})", escape::excerpt(&message, 200)))
             }
             Err(NoAnswer::NotSent(why) | NoAnswer::Unknown(why)) => Err(why),
+            Err(NoAnswer::SessionEnded) => Err("ended a session that it had just begun".to_owned()),
             Err(NoAnswer::OutOfTime) => Err(format!("does not answer `{method}`")),
         }
     }

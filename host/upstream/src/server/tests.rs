@@ -7,19 +7,19 @@ use toolgate_tests::clock::SimClock;
 
 use super::*;
 use crate::settings::Bounds;
-use crate::{Program, Target};
+use crate::{Place, Program, Target};
 
 /// A server that is this shell script, in this folder.
 fn server(folder: &Path, script: &str, clock: &Arc<SimClock>) -> Arc<Server> {
     let command = ["/bin/sh", "-c", script];
     let settings = UpstreamSettings {
         plugin: PluginName::of_upstream("fake").unwrap(),
-        program: Program {
+        place: Place::Program(Program {
             command: command.map(Into::into).into(),
             environment: [("PATH".to_owned(), "/usr/bin:/bin".into())].into(),
             folder: folder.to_owned(),
             supervisor: None,
-        },
+        }),
         target: Target { command: command.map(Into::into).into(), ..Target::default() },
         approval: Approval::RequiresApproval,
         approvals: BTreeMap::new(),
