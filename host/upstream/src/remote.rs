@@ -130,19 +130,21 @@ impl Remote {
         let running = self.runtime.spawn(async move { shared.asked(id, text, is_first).await });
         let mut waiting = Waiting { remote: self, id, running, is_open: true };
         let mut ended = self.shared.ended.subscribe();
-        let time = tokio::time::sleep(Duration::from_millis(at_most.millis()));
-        tokio::select! {
-            // What arrived counts, also if the connection ends at the same moment.
-            biased;
-            answer = &mut waiting.running => {
-                waiting.is_open = false;
-                answer.unwrap_or_else(|_| Err(NoAnswer::Unknown("could not be asked".to_owned())))
+        let answered = async {
+            tokio::select! {
+                // What arrived counts, also if the connection ends at the same moment.
+                biased;
+                answer = &mut waiting.running => {
+                    waiting.is_open = false;
+                    answer.unwrap_or_else(|_| Err(NoAnswer::Unknown("could not be asked".to_owned())))
+                }
+                _ = ended.wait_for(Option::is_some) => {
+                    Err(NoAnswer::Unknown(self.ended().unwrap_or_else(|| "has ended".to_owned())))
+                }
             }
-            _ = ended.wait_for(Option::is_some) => {
-                Err(NoAnswer::Unknown(self.ended().unwrap_or_else(|| "has ended".to_owned())))
-            }
-            () = time => Err(NoAnswer::OutOfTime),
-        }
+        };
+        let answered = tokio::time::timeout(Duration::from_millis(at_most.millis()), answered).await;
+        answered.unwrap_or(Err(NoAnswer::OutOfTime))
     }
 
     /// Tells the server something that it need not hear.
@@ -361,7 +363,7 @@ impl Shared {
             events.restart();
             let Some(last) = events.last_id.clone() else { return Err(NoAnswer::Unknown(why)) };
             let pause = events.retry.unwrap_or(MIN_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
-            tokio::time::sleep(Duration::from_millis(pause)).await;
+            self.clock.sleep(Span::from_millis(pause)).await;
             answered = match self.sent(Method::GET, String::new(), Some(&last)).await {
                 Ok(answered) if answered.head.status == StatusCode::OK && kind(&answered) == "text/event-stream" => {
                     answered
