@@ -303,7 +303,7 @@ fn called(stream: &mut TcpStream, request: &Recorded, message: &Value, of: &dyn 
         "changes" => {
             events(stream)?;
             event(stream, &json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }))?;
-            event(stream, &of(text("told")))
+            event(stream, &of(text("sent")))
         }
         _ => body(stream, "", &of(text(&format!("echo {}", message["params"]["arguments"])))),
     }

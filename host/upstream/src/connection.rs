@@ -2,22 +2,10 @@
 
 use domain::Span;
 
-use crate::message::Answer;
+use crate::message::{Answer, NoAnswer};
 use crate::pipe::Pipe;
 use crate::remote::Remote;
 use crate::settings::{Parts, Place, UpstreamSettings};
-
-/// Why a request has no answer. The text continues a sentence about the server.
-#[derive(Debug)]
-pub(crate) enum NoAnswer {
-    /// The server has not carried it out.
-    NotSent(String),
-    /// The server may have carried it out.
-    Unknown(String),
-    /// The server has forgotten the session, and has not carried it out. A new connection can send it again.
-    SessionEnded,
-    OutOfTime,
-}
 
 /// Ends with its process or its session when it is dropped.
 pub(crate) enum Connection {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::{Digest, tool::Approval};
 
+use crate::parts::{Changed, between};
 use crate::pins::AcceptedServer;
 use crate::{Declaration, Target};
 
@@ -14,7 +15,7 @@ pub struct Review {
     pub digest: Digest,
     /// Where the server is, if it is not a program of this machine.
     pub origin: Option<String>,
-    /// What the operator has changed in the target since the acceptance, by part. All of it if nothing was accepted.
+    /// The changes of the operator in the target since the acceptance, by part. All of it if nothing was accepted.
     pub target: Vec<Changed>,
     /// Whether the acceptance covers the target. Those of earlier versions of this program do not.
     pub covers_target: bool,
@@ -24,15 +25,12 @@ pub struct Review {
     pub unchanged: usize,
     /// Whether the operator has accepted this server before.
     pub is_known: bool,
-    /// What the operator's configuration decides about each declared tool, by the server's own names.
+    /// The decisions of the operator's configuration about each declared tool, by the server's own names.
     pub gates: BTreeMap<String, Gate>,
     /// The tools that the configuration has a table for and the server does not declare. A renamed tool leaves such a table behind.
     pub unknown: Vec<String>,
     accepts: AcceptedServer,
 }
-
-/// A part with its accepted and its new text.
-pub type Changed = (&'static str, Option<String>, Option<String>);
 
 /// The decisions about one tool, if it is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,21 +98,11 @@ impl Review {
         self.is_known && self.changes.is_empty() && self.covers_target && self.target.is_empty()
     }
 
-    /// What an acceptance accepts.
+    /// The target and the tools that an acceptance accepts.
     #[must_use]
     pub const fn accepts(&self) -> &AcceptedServer {
         &self.accepts
     }
-}
-
-type Parts = Vec<(&'static str, String)>;
-
-/// The parts that differ.
-pub(crate) fn between(old: Parts, new: Parts) -> Vec<Changed> {
-    let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) = (old.into_iter().collect(), new.into_iter().collect());
-    let parts: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).copied().collect();
-    let pair = |part: &'static str| (part, old.get(part).cloned(), new.get(part).cloned());
-    parts.into_iter().map(pair).filter(|(_, old, new)| old != new).collect()
 }
 
 #[cfg(test)]

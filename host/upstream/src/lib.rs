@@ -17,6 +17,7 @@ mod connection;
 mod declaration;
 mod diff;
 mod message;
+mod parts;
 mod pins;
 mod pipe;
 mod reading;
@@ -32,7 +33,8 @@ mod upstreams;
 
 pub use catalog::Problem;
 pub use declaration::{Annotations, Declaration};
-pub use diff::{Change, Changed, Gate, Review};
+pub use diff::{Change, Gate, Review};
+pub use parts::Changed;
 pub use pins::{AcceptedServer, Pins, PinsFault};
 pub use settings::{Bounds, Endpoint, MakeTool, Offer, Parts, Place, Program, Redact, Token, UpstreamSettings};
 pub use supervise::{hide_from_servers, supervise};

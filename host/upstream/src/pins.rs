@@ -36,7 +36,7 @@ pub enum PinsFault {
 #[derive(Debug, Default)]
 pub(crate) struct Accepted(BTreeMap<String, AcceptedServer>);
 
-/// What the operator accepted of one server.
+/// The accepted target and tools of one server.
 #[derive(Debug, Clone, Default)]
 pub struct AcceptedServer {
     /// `None` in a file of format 1.
@@ -61,7 +61,7 @@ impl PartialEq for AcceptedServer {
 }
 
 impl Accepted {
-    /// What was accepted of an upstream. `None`: none of it was ever accepted.
+    /// The acceptance of an upstream. `None`: none of it was ever accepted.
     pub(crate) fn of(&self, upstream: &str) -> Option<&AcceptedServer> {
         self.0.get(upstream)
     }
@@ -117,7 +117,7 @@ impl Pins {
         &self.path
     }
 
-    /// What was accepted when the file was last read. Cheap.
+    /// The acceptances when the file was last read. Cheap.
     pub(crate) fn current(&self) -> Arc<Accepted> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

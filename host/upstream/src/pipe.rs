@@ -12,8 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::child::{Pipes, Process};
-use crate::connection::NoAnswer;
-use crate::message::{self, Answer, Incoming};
+use crate::message::{self, Answer, Incoming, NoAnswer};
 use crate::reading::{Lines, NoLine};
 use crate::settings::{Program, Redact};
 use crate::stderr;

@@ -2,8 +2,6 @@
 
 mod exchange;
 mod sse;
-#[cfg(test)]
-mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +17,7 @@ use tokio::task::JoinHandle;
 
 use self::exchange::{Answered, Http, NoResponse};
 use self::sse::{Event, Events};
-use crate::connection::NoAnswer;
-use crate::message::{self, Answer, Incoming};
+use crate::message::{self, Answer, Incoming, NoAnswer};
 use crate::settings::Endpoint;
 use crate::unasked::Unasked;
 
@@ -92,8 +89,8 @@ impl Remote {
     pub(crate) async fn initialized(&self, revision: &str) -> Result<(), String> {
         self.shared.session().revision = HeaderValue::try_from(revision).ok();
         let (shared, text) = (self.shared.clone(), message::notification("notifications/initialized", "{}"));
-        let told = self.runtime.spawn(async move { shared.told(text).await });
-        told.await.unwrap_or_else(|_| Err("could not be told that this host is ready".to_owned()))
+        let sent = self.runtime.spawn(async move { shared.notify(text).await });
+        sent.await.unwrap_or_else(|_| Err("could not be asked for its tools".to_owned()))
     }
 
     pub(crate) fn ended(&self) -> Option<String> {
@@ -132,7 +129,7 @@ impl Remote {
         let mut ended = self.shared.ended.subscribe();
         let answered = async {
             tokio::select! {
-                // What arrived counts, also if the connection ends at the same moment.
+                // An answer counts, also if the connection ends at the same moment.
                 biased;
                 answer = &mut waiting.running => {
                     waiting.is_open = false;
@@ -150,7 +147,7 @@ impl Remote {
     /// Tells the server something that it need not hear.
     fn tell(&self, text: String) {
         let shared = self.shared.clone();
-        drop(self.runtime.spawn(async move { shared.told(text).await }));
+        drop(self.runtime.spawn(async move { shared.notify(text).await }));
     }
 }
 
@@ -212,7 +209,7 @@ impl Shared {
     }
 
     /// Sends a message without an answer.
-    async fn told(&self, text: String) -> Result<(), String> {
+    async fn notify(&self, text: String) -> Result<(), String> {
         let sent = tokio::time::timeout(NOTICE, self.sent(Method::POST, text, None)).await;
         match sent {
             Err(_) => Err(format!("does not answer within {} seconds", NOTICE.as_secs())),
@@ -291,7 +288,7 @@ impl Shared {
         Err(if is_refused { NoAnswer::NotSent(refusal) } else { NoAnswer::Unknown(refusal) })
     }
 
-    /// What a status says. The text continues a sentence about the server.
+    /// The meaning of a status. The text continues a sentence about the server.
     fn refusal(&self, answered: &Answered) -> String {
         let (status, headers) = (answered.head.status, &answered.head.headers);
         let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
@@ -384,7 +381,7 @@ impl Shared {
             Some(Incoming::Answer { id: of, answer }) if of == id => return Ok(Some(answer)),
             Some(Incoming::Request { id, method }) => {
                 // If it does not arrive, the server waits for it in vain.
-                let _ = self.told(message::reply(&id, &method)).await;
+                let _ = self.notify(message::reply(&id, &method)).await;
             }
             Some(Incoming::Notification(method)) if method == "notifications/tools/list_changed" => {
                 self.changed.store(true, Ordering::Release);

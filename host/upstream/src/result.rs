@@ -7,8 +7,7 @@ use domain::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::connection::NoAnswer;
-use crate::message::Answer;
+use crate::message::{Answer, NoAnswer};
 use crate::settings::UpstreamSettings;
 
 /// The longest error text of a server that a model reads, in characters.

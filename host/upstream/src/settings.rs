@@ -124,7 +124,7 @@ impl UpstreamSettings {
             }
             Place::Url(endpoint) => parts.extend([b"url".as_slice(), endpoint.url.as_str().as_bytes()]),
         }
-        // Calls that waited before values counted continue if there are none.
+        // Calls that waited before values counted continue if there is no value.
         for (name, value) in &self.target.environment {
             parts.extend([b"value".as_slice(), name.as_bytes(), value.as_bytes()]);
         }

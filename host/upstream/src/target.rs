@@ -53,7 +53,7 @@ impl Target {
 
     /// The names of the parts that differ.
     pub(crate) fn difference(&self, other: &Self) -> Vec<&'static str> {
-        crate::diff::between(self.parts(), other.parts()).into_iter().map(|(part, ..)| part).collect()
+        crate::parts::between(self.parts(), other.parts()).into_iter().map(|(part, ..)| part).collect()
     }
 }
 

@@ -91,7 +91,7 @@ fn endless_of(text: &str) -> ! {
     }
 }
 
-/// What this server can read of the environments of its supervisor and of the host.
+/// The names that this server can read in the environments of its supervisor and of the host.
 fn host() -> String {
     let parent = |of: &str| -> String {
         let status = std::fs::read_to_string(format!("/proc/{of}/status")).expect("a status");
@@ -201,7 +201,7 @@ fn called(call: &Call<'_>, id: &Value, lines: &mut impl Iterator<Item = std::io:
         }
         "tell" => {
             write(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
-            text("told")
+            text("sent")
         }
         "host" => text(&host()),
         "sample" => {

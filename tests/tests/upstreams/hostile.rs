@@ -53,7 +53,7 @@ fn broken_rule_ends_the_other_calls_at_once() {
         std::thread::yield_now();
     }
     std::fs::write(host.folder().join("fake/broken"), "").unwrap();
-    assert_eq!(called(&host, "fake__tell", json!({}))["result"], "told");
+    assert_eq!(called(&host, "fake__tell", json!({}))["result"], "sent");
     let (code, message) = error(&host, "fake__params");
     assert!(code == "tool_unavailable" && message.contains("declares two tools with the name"), "{message}");
     let settled = host.agent.settled(&turn);

@@ -117,7 +117,7 @@ fn changed_tool_of_a_url_is_not_called_after_approval() {
     let changes = host.agent.call("a", "fake__changes", json!({}));
     let asked = host.agent.call("b", "fake__echo", json!({}));
     let _ = host.approver.resolve(&suspension_of(&changes), json!({"decision": "approve"})).ok(200);
-    assert_eq!(host.agent.settled(&changes)["calls"][0]["content"]["result"], "told");
+    assert_eq!(host.agent.settled(&changes)["calls"][0]["content"]["result"], "sent");
     server.become_("changed");
     let _ = host.approver.resolve(&suspension_of(&asked), json!({"decision": "approve"})).ok(200);
     let turn = host.agent.settled(&asked);
@@ -142,7 +142,7 @@ fn ended_session_is_begun_again_once() {
 }
 
 #[test]
-fn cancelled_call_is_told_to_the_server() {
+fn server_of_a_cancelled_call_is_notified() {
     let server = Remote::start();
     let host = started(&server, "timeout_ms = 500\n");
     let (code, message) = error(&host, "fake__hang");
@@ -151,9 +151,9 @@ fn cancelled_call_is_told_to_the_server() {
     let requests = server.requests();
     let call: Value =
         requests.iter().find(|it| it.of() == "tools/call").map(|it| serde_json::from_str(&it.body).unwrap()).unwrap();
-    let told = requests.iter().find(|it| it.of() == "notifications/cancelled").unwrap();
-    let told: Value = serde_json::from_str(&told.body).unwrap();
-    assert_eq!(told["params"]["requestId"], call["id"]);
+    let notice = requests.iter().find(|it| it.of() == "notifications/cancelled").unwrap();
+    let notice: Value = serde_json::from_str(&notice.body).unwrap();
+    assert_eq!(notice["params"]["requestId"], call["id"]);
     assert_eq!(called(&host, "fake__echo", json!({}))["ok"], true, "the connection goes on");
 }
 

@@ -251,7 +251,7 @@ fn as_text(name: &str, review: &Review, terminal: &Terminal) -> String {
     text + &format!("\nTo accept exactly this:\n  toolgate upstream accept {name} --digest {digest}")
 }
 
-/// What the configuration decides about each tool.
+/// The decisions of the configuration about each tool.
 fn gates(upstream: &str, review: &Review) -> String {
     let mut text = String::from("\nAs your configuration is now, if you accept them:\n");
     for Gate { name, approval, is_repeated, findings } in review.gates.values() {

@@ -228,7 +228,7 @@ impl UpstreamTable {
         self.token_env.as_ref().map(|variable| format!("the environment variable {variable}")).or(file)
     }
 
-    /// What an acceptance covers of the table.
+    /// The part of the table that an acceptance covers.
     pub(crate) fn target(&self) -> upstream::Target {
         let (plain, secret): (Vec<_>, Vec<_>) = self.env.iter().partition(|(_, value)| value.value.is_some());
         upstream::Target {

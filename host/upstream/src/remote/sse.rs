@@ -1,6 +1,6 @@
 //! Events of a response (`text/event-stream`) from a server that may send anything. The bytes of an event are bounded.
 
-/// What an event is.
+/// An event, as far as this host uses it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// The text of a message.

@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 
 use super::{Server, time};
 use crate::catalog::Listed;
-use crate::connection::{Connection, NoAnswer};
+use crate::connection::Connection;
 use crate::declaration::Declaration;
-use crate::message::Answer;
+use crate::message::{Answer, NoAnswer};
 
 /// The revisions of the protocol that this host speaks to a server. The first is what it asks for.
 const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];

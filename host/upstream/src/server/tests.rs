@@ -4,13 +4,14 @@ use std::path::Path;
 
 use domain::{PluginName, tool::Approval};
 use toolgate_tests::clock::SimClock;
+use toolgate_tests::tools::live;
 
 use super::*;
 use crate::settings::Bounds;
-use crate::{Place, Program, Target};
+use crate::{AcceptedServer, Place, Program, Target};
 
-/// A server that is this shell script, in this folder.
-fn server(folder: &Path, script: &str, clock: &Arc<SimClock>) -> Arc<Server> {
+/// A server that is this shell script, in this folder, and the number of tools that were made for it.
+fn server(folder: &Path, script: &str, clock: &Arc<SimClock>) -> (Arc<Server>, Arc<AtomicUsize>) {
     let command = ["/bin/sh", "-c", script];
     let settings = UpstreamSettings {
         plugin: PluginName::of_upstream("fake").unwrap(),
@@ -38,12 +39,17 @@ fn server(folder: &Path, script: &str, clock: &Arc<SimClock>) -> Arc<Server> {
         redact: Arc::new(|text| text),
     };
     let pins = Arc::new(Pins::open(folder.join("pins.json")).unwrap());
+    let made = Arc::new(AtomicUsize::default());
+    let count = made.clone();
     let parts = Parts {
         clock: clock.clone(),
-        make: Arc::new(|_| Err(vec!["no tool is offered here".to_owned()])),
+        make: Arc::new(move |offer| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(live(&offer.name, "server"))
+        }),
         runtime: tokio::runtime::Handle::current(),
     };
-    Arc::new(Server::new(settings, parts, pins))
+    (Arc::new(Server::new(settings, parts, pins)), made)
 }
 
 fn starts(folder: &Path) -> usize {
@@ -57,7 +63,7 @@ async fn failure(server: &Arc<Server>) -> String {
 #[tokio::test]
 async fn pause_after_failures_doubles_up_to_a_minute() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), Arc::new(SimClock::default()));
-    let server = server(folder.path(), "echo >> starts", &clock);
+    let (server, _) = server(folder.path(), "echo >> starts", &clock);
     for (failures, seconds) in [1, 2, 4, 8, 16, 32, 60, 60].into_iter().enumerate() {
         let why = failure(&server).await;
         assert!(!why.contains("after a pause"), "start {failures}: {why}");
@@ -67,4 +73,38 @@ async fn pause_after_failures_doubles_up_to_a_minute() {
         assert_eq!((starts(folder.path()), server.fault().is_some()), (failures + 1, true));
         clock.advance(Span::from_millis(1));
     }
+}
+
+fn tools(texts: &[(&str, &str)]) -> BTreeMap<String, Declaration> {
+    let tool = |(name, description): &(&str, &str)| {
+        let text = format!(r#"{{"name":"{name}","description":"{description}","inputSchema":{{}}}}"#);
+        ((*name).to_owned(), Declaration::read(&text).unwrap())
+    };
+    texts.iter().map(tool).collect()
+}
+
+#[tokio::test]
+async fn tools_are_made_again_only_after_a_change() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), Arc::new(SimClock::default()));
+    let (server, made) = server(folder.path(), "", &clock);
+    let count = || made.load(Ordering::Relaxed);
+    let accept = |tools: &BTreeMap<String, Declaration>| {
+        let accepted = AcceptedServer { target: Some(server.settings.target.clone()), tools: tools.clone() };
+        Pins::open(folder.path().join("pins.json")).unwrap().accept("fake", &accepted).unwrap();
+        server.refresh()
+    };
+    let both = tools(&[("a", "one"), ("b", "one")]);
+    assert!(accept(&both) && !server.refresh());
+    let catalog = server.catalog();
+    assert_eq!((count(), catalog.tools.len()), (2, 2));
+    // Nothing is made for a list without a change: the catalog is the same one.
+    server.publish(both.clone()).await.unwrap();
+    let listed = server.catalog();
+    server.publish(both.clone()).await.unwrap();
+    assert!(Arc::ptr_eq(&listed, &server.catalog()) && !Arc::ptr_eq(&listed, &catalog));
+    let changed = tools(&[("a", "two"), ("b", "one"), ("c", "one")]);
+    server.publish(changed.clone()).await.unwrap();
+    assert_eq!((count(), server.catalog().tools.len(), server.catalog().problems.len()), (2, 1, 2));
+    assert!(accept(&changed));
+    assert_eq!((count(), server.catalog().tools.len()), (4, 3), "`b` is not made again");
 }
