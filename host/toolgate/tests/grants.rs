@@ -317,7 +317,8 @@ fn limits_page() -> String {
     page
 }
 
-const UPSTREAM: &str = "The limits of one upstream MCP server. Its messages, answers and log lines have limits that nobody can
+const UPSTREAM: &str =
+    "The limits of one upstream MCP server. Its messages, answers and log lines have limits that nobody can
 change: [the how-to](how-to/use-upstream-mcp-servers.md#limits) lists them.";
 
 /// The beginning of the page of limits.

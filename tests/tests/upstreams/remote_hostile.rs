@@ -112,4 +112,12 @@ fn url_that_refuses_the_start_is_reported() {
         let said = cli(&host, &["upstream", "review", "fake"]);
         assert!(said.code == 1 && said.err.contains(why), "{mode}: {said:?}");
     }
+    let server = Remote::start();
+    let host = super::remote::prepared(&server, "");
+    let file = host.folder().join("toolgate.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, config.replace("url = \"http:", "url = \"https:")).unwrap();
+    let said = cli(&host, &["upstream", "review", "fake"]);
+    assert!(said.code == 1 && said.err.contains("it cannot be reached over TLS: "), "{said:?}");
+    assert!(server.requests().is_empty(), "the token is sent to nobody without a certificate");
 }
