@@ -19,6 +19,7 @@ pub mod kills;
 pub mod parts;
 pub mod power_loss;
 pub mod random;
+pub mod remote;
 pub mod requests;
 pub mod soak;
 pub mod sse;

@@ -23,6 +23,8 @@ pub struct PluginView {
     /// Whether its tools run in the sandbox. Those of an upstream MCP server (`mcp:NAME`) do not.
     #[serde(default = "crate::words::yes")]
     pub sandboxed: bool,
+    /// The origin of an upstream MCP server that the host reaches by a URL.
+    pub origin: Option<String>,
     /// The version of the interface that this component was built against, such as `toolgate:plugin@0.1.1`. Absent if
     /// the component is unreadable.
     pub built_against: Option<String>,

@@ -157,6 +157,15 @@ fn supervisor() -> anyhow::Result<CompilerProgram> {
     CompilerProgram::itself([SUPERVISE]).context("cannot find the file of this program, which ends upstream servers")
 }
 
+/// Keeps the upstream MCP servers of a configuration that are programs of the same user out of this process.
+#[cfg(feature = "upstream")]
+fn hide_from_upstreams(config: &toolgate::config::Config) -> anyhow::Result<()> {
+    if config.upstream.values().all(|table| table.command.is_empty()) {
+        return Ok(());
+    }
+    toolgate::upstream::hide_from_servers().context("cannot hide the environment from upstream MCP servers")
+}
+
 /// The threads that run a host.
 fn runtime() -> anyhow::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")

@@ -16,7 +16,7 @@ use registry::{Registry, RegistrySettings};
 use sandbox::Declared;
 use serde_json::json;
 use tokio::runtime;
-use upstream::{Bounds, MakeTool, Offer, Parts, Pins, Program, Redact, UpstreamSettings, Upstreams};
+use upstream::{Bounds, Endpoint, MakeTool, Offer, Parts, Pins, Place, Program, Redact, UpstreamSettings, Upstreams};
 
 use crate::clock::WallClock;
 use crate::compiler::CompilerProgram;
@@ -25,6 +25,9 @@ use crate::error::OpenError;
 
 /// The bytes of a message beside a result.
 const FRAME: usize = 64 << 10;
+
+/// The longest origin of a URL in a title, in characters.
+const MAX_ORIGIN: usize = 60;
 
 /// The tools of the plugins and of the upstreams. A name is of one of both, because no component can have a tool whose name begins like
 /// those of an upstream.
@@ -133,17 +136,29 @@ fn upstream(
 ) -> Result<UpstreamSettings, OpenError> {
     // The configuration was checked.
     let plugin = PluginName::of_upstream(name).map_err(|error| OpenError::Sandbox(error.to_string()))?;
-    let environment = config.upstream_environment(name, table)?;
     let (limits, catalog) = (settings.limits(&plugin), &settings.catalog);
     let approvals = table.tools.iter().filter_map(|(tool, table)| Some((tool.clone(), approval(table.approval?))));
     let idempotent = table.tools.iter().filter_map(|(tool, table)| Some((tool.clone(), table.idempotent?)));
+    let (place, secrets) = match &table.url {
+        Some(url) => {
+            let token = config.upstream_token(name, table)?;
+            let (token, secret) = token.map_or((None, None), |(token, secret)| (Some(token), Some(secret)));
+            (Place::Url(Endpoint { url: url.0.clone(), token }), secret.into_iter().collect())
+        }
+        None => {
+            let environment = config.upstream_environment(name, table)?;
+            let program = Program {
+                command: table.command.iter().map(OsString::from).collect(),
+                environment: environment.variables,
+                folder: config.upstream_folder(table),
+                supervisor,
+            };
+            (Place::Program(program), environment.secrets)
+        }
+    };
     Ok(UpstreamSettings {
-        program: Program {
-            command: table.command.iter().map(OsString::from).collect(),
-            environment: environment.variables,
-            folder: config.upstream_folder(table),
-            supervisor,
-        },
+        place,
+        target: table.target(),
         approval: table.approval.map_or(Approval::RequiresApproval, approval),
         approvals: approvals.collect(),
         is_idempotent: table.idempotent,
@@ -158,7 +173,7 @@ fn upstream(
             queue: limits.queue,
             wait: settings.queue,
         },
-        redact: redact(&plugin, &environment.secrets),
+        redact: redact(&plugin, &secrets),
         plugin,
     })
 }
@@ -188,7 +203,8 @@ fn make(settings: RegistrySettings) -> MakeTool {
 fn declared(offer: &Offer<'_>) -> Declared {
     let declaration = offer.declaration;
     let server = offer.plugin.upstream().unwrap_or_default();
-    let marks = format!(" (MCP server {server}, outside the sandbox)");
+    let at = offer.origin.as_ref().map(|origin| format!(" at {}", escape::excerpt(origin, MAX_ORIGIN)));
+    let marks = format!(" (MCP server {server}{}, outside the sandbox)", at.unwrap_or_default());
     let title = declaration.title().unwrap_or(declaration.name());
     let room = registry::MAX_TITLE.saturating_sub(marks.chars().count());
     let title: String = title.chars().take(room).chain(marks.chars()).collect();
@@ -231,7 +247,8 @@ fn declared(offer: &Offer<'_>) -> Declared {
 
 /// The line about an upstream in the record of a start.
 pub(crate) fn recorded(status: &upstream::UpstreamStatus) -> String {
-    format!("{}: runs outside the sandbox, as {}", status.plugin, status.identity)
+    let at = status.origin.as_ref().map(|origin| format!(" at {origin}")).unwrap_or_default();
+    format!("{}: runs outside the sandbox{at}, as {}", status.plugin, status.identity)
 }
 
 /// An upstream as the API shows it: a plugin whose findings are about the tools that it does not offer.
@@ -260,6 +277,7 @@ pub(crate) fn view(status: &upstream::UpstreamStatus) -> api::PluginView {
         name: status.plugin.to_string(),
         digest: Some(status.identity.to_string()),
         sandboxed: false,
+        origin: status.origin.clone(),
         built_against: None,
         tools: status.tools.clone(),
         state: if status.tools.is_empty() { PluginState::Rejected } else { PluginState::Live },

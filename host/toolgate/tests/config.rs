@@ -470,10 +470,29 @@ fn faulty_table_of_an_upstream_is_reported() {
         ),
         ("[upstream.a]\ncommand = [\"x\"]\nenv = { \"A=B\" = { value = \"v\" } }", "is not an environment variable"),
         ("[upstream.a]\ncommand = [\"x\"]\napproval = \"never\"", "must be one of `auto`, `requires-approval`"),
+        ("[upstream.a]\nfolder = \"f\"", "the command names no program"),
+        ("[upstream.a]\ncommand = [\"x\"]\ntoken_file = \"t\"", "a program gets no token"),
+        ("[upstream.a]\ncommand = [\"x\"]\nurl = \"https://x.example/\"", "a server at a URL has no `command`"),
+        ("[upstream.a]\nurl = \"https://x.example/\"\nfolder = \"f\"", "a server at a URL has no `folder`"),
+        ("[upstream.a]\nurl = \"https://x.example/\"\nenv.T = { value = \"v\" }", "a server at a URL has no `env`"),
+        ("[upstream.a]\nurl = \"http://x.example/\"", "http does not encrypt the calls and the token"),
+        ("[upstream.a]\nurl = \"http://localhost.x.example/\"", "http does not encrypt the calls and the token"),
+        ("[upstream.a]\nurl = \"file:///etc/passwd\"", "an MCP server is at an https URL, not file"),
+        ("[upstream.a]\nurl = \"https://u:p@x.example/\"", "the URL contains a name or a password"),
+        ("[upstream.a]\nurl = \"https://x.example/#f\"", "the URL has a fragment"),
+        (
+            "[upstream.a]\nurl = \"https://x.example/\"\ntoken_file = \"t\"\ntoken_env = \"T\"",
+            "the token has two sources",
+        ),
+        ("[upstream.a]\nurl = \"https://x.example/\"\ntoken_env = \"A=B\"", "is not an environment variable"),
         ("[plugin.\"mcp:a\"]\ncomponent = \"any\"", "is an upstream MCP server, which has no grants"),
     ] {
         let error = Config::parse(table, Path::new("toolgate.toml")).expect_err(table).to_string();
         assert!(error.contains(why), "{table}: {error}");
+    }
+    for url in ["https://x.example/mcp?a=1", "http://127.0.0.1:1/", "http://[::1]/mcp", "http://localhost:3000/mcp"] {
+        let table = format!("[upstream.a]\nurl = \"{url}\"\ntoken_file = \"t\"");
+        Config::parse(&table, Path::new("toolgate.toml")).expect(url);
     }
     let fine = Config::parse("[upstream.a_b-1]\ncommand = [\"x\"]", Path::new("some/toolgate.toml")).expect("fine");
     assert_eq!(fine.upstream_pins(), Path::new("some/toolgate.upstreams.json"));

@@ -312,8 +312,14 @@ fn limits_page() -> String {
         let table = &schema["$defs"][inside.split('"').next().expect("a name")];
         page += &format!("\n## `[{name}]`\n\n{}\n\n| key | limit |\n|---|---|\n{}", text(table), rows(table));
     }
+    let upstream = &schema["$defs"]["UpstreamTable"];
+    page += &format!("\n## `[upstream.NAME]`\n\n{UPSTREAM}\n\n| key | limit |\n|---|---|\n{}", rows(upstream));
     page
 }
+
+const UPSTREAM: &str =
+    "The limits of one upstream MCP server. Its messages, answers and log lines have limits that nobody can
+change: [the how-to](how-to/use-upstream-mcp-servers.md#limits) lists them.";
 
 /// The beginning of the page of limits.
 const LIMITS: &str = "# Limits

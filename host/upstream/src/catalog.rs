@@ -8,6 +8,7 @@ use dispatch::ports::KnownTool;
 use domain::Digest;
 
 use crate::Declaration;
+use crate::pins::AcceptedServer;
 use crate::settings::{MakeTool, Offer, UpstreamSettings};
 
 /// Why a tool is not offered.
@@ -21,6 +22,8 @@ pub enum Problem {
     Missing,
     /// The declaration breaks these rules of the host.
     Unusable(Vec<String>),
+    /// The operator has changed these parts of the server's table since the acceptance.
+    Target(Vec<&'static str>),
 }
 
 impl fmt::Display for Problem {
@@ -29,6 +32,13 @@ impl fmt::Display for Problem {
             Self::New => f.write_str("the server declares it, and the operator has not accepted it"),
             Self::Changed => f.write_str("the server has changed its declaration since the operator accepted it"),
             Self::Missing => f.write_str("the server no longer declares it"),
+            Self::Target(parts) => {
+                write!(
+                    f,
+                    "the configuration of the server has changed since the operator accepted it: {}",
+                    parts.join(", ")
+                )
+            }
             Self::Unusable(findings) => write!(f, "the host cannot offer it: {}", findings.join("; ")),
         }
     }
@@ -49,49 +59,72 @@ pub(crate) struct Offered {
     pub(crate) known: Arc<KnownTool>,
     /// The server's own name.
     pub(crate) name: String,
+    /// Of the accepted declaration.
+    digest: Digest,
 }
 
 impl Catalog {
-    /// `listed` is `None` as long as the server has not been asked. Then the accepted tools are offered: a call asks first.
+    /// `listed` is `None` as long as the server has not been asked. Then the accepted tools are offered: a call asks first. Making a
+    /// tool compiles its schemas, so a tool of the catalog `before` is used again if its accepted declaration is the same.
     pub(crate) fn new(
         settings: &UpstreamSettings,
         identity: Digest,
-        accepted: Option<&BTreeMap<String, Declaration>>,
+        accepted: Option<&AcceptedServer>,
         listed: Option<&Listed>,
         make: &MakeTool,
+        before: &Self,
     ) -> Self {
         let mut catalog = Self::default();
-        for (name, declaration) in accepted.into_iter().flatten() {
-            let full = settings.tool_name(name);
+        let target =
+            accepted.and_then(|accepted| accepted.target.as_ref()).map(|target| target.difference(&settings.target));
+        let moved = target.filter(|parts| !parts.is_empty());
+        for (name, declaration) in accepted.into_iter().flat_map(|accepted| &accepted.tools) {
+            let (full, digest) = (settings.tool_name(name), declaration.digest());
             let now = listed.map(|listed| listed.get(name));
-            let problem = match now {
-                Some(None) => Some(Problem::Missing),
-                Some(Some(now)) if now.digest() != declaration.digest() => Some(Problem::Changed),
-                Some(Some(_)) | None => None,
+            let problem = match (&moved, now) {
+                (Some(parts), _) => Some(Problem::Target(parts.clone())),
+                (None, Some(None)) => Some(Problem::Missing),
+                (None, Some(Some(now))) if now.digest() != digest => Some(Problem::Changed),
+                (None, Some(Some(_)) | None) => None,
             };
-            let offer = || {
-                make(&Offer {
-                    plugin: &settings.plugin,
-                    identity,
-                    name: full.clone(),
-                    declaration,
-                    approval: settings.approval_of(name),
-                    recovery: settings.recovery_of(declaration),
-                })
+            let known = before.tools.get(&full).filter(|offered| offered.digest == digest);
+            let offer = || match known {
+                Some(offered) => Ok(offered.known.clone()),
+                None => made(settings, identity, declaration, make).map_err(Problem::Unusable),
             };
-            match problem.map_or_else(|| offer().map_err(Problem::Unusable), Err) {
+            match problem.map_or_else(offer, Err) {
                 Ok(known) => {
-                    catalog.tools.insert(full, Offered { known: Arc::new(known), name: name.clone() });
+                    catalog.tools.insert(full, Offered { known, name: name.clone(), digest });
                 }
                 Err(problem) => {
                     catalog.problems.insert(full, problem);
                 }
             }
         }
-        let is_new = |name: &&String| accepted.is_none_or(|accepted| !accepted.contains_key(*name));
+        let is_new = |name: &&String| accepted.is_none_or(|accepted| !accepted.tools.contains_key(*name));
         for name in listed.into_iter().flat_map(BTreeMap::keys).filter(is_new) {
             catalog.problems.insert(settings.tool_name(name), Problem::New);
         }
         catalog
     }
+}
+
+/// The tool of a declaration, or the rules that it breaks.
+pub(crate) fn made(
+    settings: &UpstreamSettings,
+    identity: Digest,
+    declaration: &Declaration,
+    make: &MakeTool,
+) -> Result<Arc<KnownTool>, Vec<String>> {
+    let name = declaration.name();
+    let offer = Offer {
+        plugin: &settings.plugin,
+        origin: settings.origin(),
+        identity,
+        name: settings.tool_name(name),
+        declaration,
+        approval: settings.approval_of(name),
+        recovery: settings.recovery_of(declaration),
+    };
+    make(&offer).map(Arc::new)
 }

@@ -30,6 +30,18 @@ pub(crate) enum Answer {
     Error { code: i64, message: String },
 }
 
+/// Why a request has no answer. The text continues a sentence about the server.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// The server has not carried it out.
+    NotSent(String),
+    /// The server may have carried it out.
+    Unknown(String),
+    /// The server has forgotten the session, and has not carried it out. A new connection can send it again.
+    SessionEnded,
+    OutOfTime,
+}
+
 #[derive(Deserialize)]
 struct Message<'a> {
     jsonrpc: String,

@@ -7,8 +7,7 @@ use domain::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::connection::NoAnswer;
-use crate::message::Answer;
+use crate::message::{Answer, NoAnswer};
 use crate::settings::UpstreamSettings;
 
 /// The longest error text of a server that a model reads, in characters.
@@ -48,6 +47,10 @@ pub(crate) fn outcome(settings: &UpstreamSettings, answer: Result<Answer, NoAnsw
         }
         Err(NoAnswer::NotSent(why)) => {
             let message = format!("the MCP server {name} {why}; nothing was carried out");
+            return failed(FailureCode::ToolUnavailable, message);
+        }
+        Err(NoAnswer::SessionEnded) => {
+            let message = format!("the MCP server {name} ends each new session; nothing was carried out");
             return failed(FailureCode::ToolUnavailable, message);
         }
         Err(NoAnswer::Unknown(why)) => {

@@ -11,7 +11,9 @@ use domain::{
     tool::{Approval, Recovery},
 };
 
-use crate::Declaration;
+use url::Url;
+
+use crate::{Declaration, Target};
 
 /// Removes the values of secrets from a text.
 pub type Redact = Arc<dyn Fn(String) -> String + Send + Sync>;
@@ -24,7 +26,9 @@ pub type MakeTool = Arc<dyn Fn(&Offer<'_>) -> Result<KnownTool, Vec<String>> + S
 pub struct UpstreamSettings {
     /// The plugin of its tools: [`PluginName::of_upstream`].
     pub plugin: PluginName,
-    pub program: Program,
+    pub place: Place,
+    /// The same for people and for the file of acceptances.
+    pub target: Target,
     /// The approval of its tools, and of single ones by the server's own names.
     pub approval: Approval,
     pub approvals: BTreeMap<String, Approval>,
@@ -33,6 +37,29 @@ pub struct UpstreamSettings {
     pub idempotent: BTreeMap<String, bool>,
     pub bounds: Bounds,
     pub redact: Redact,
+}
+
+/// Where a server is.
+#[derive(Clone)]
+pub enum Place {
+    Program(Program),
+    Url(Endpoint),
+}
+
+/// The URL of a server that speaks MCP over HTTP.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// `https`, or `http` to this machine.
+    pub url: Url,
+    pub token: Option<Token>,
+}
+
+/// The token that the server gets, and no other server.
+#[derive(Clone)]
+pub struct Token {
+    pub value: String,
+    /// The operator's name for its source, such as `the file github.token`.
+    pub source: String,
 }
 
 /// The program of an upstream server.
@@ -72,6 +99,14 @@ impl UpstreamSettings {
         self.plugin.upstream().unwrap_or(self.plugin.as_str())
     }
 
+    /// Where the server is, if it is not a program.
+    pub(crate) fn origin(&self) -> Option<String> {
+        match &self.place {
+            Place::Program(_) => None,
+            Place::Url(endpoint) => Some(endpoint.url.origin().ascii_serialization()),
+        }
+    }
+
     /// The name of a tool in the catalog.
     pub(crate) fn tool_name(&self, tool: &str) -> String {
         format!("{}__{tool}", self.name())
@@ -79,13 +114,26 @@ impl UpstreamSettings {
 
     /// The digest that calls are pinned to instead of a component: of the program and its settings, without the values of secrets.
     pub(crate) fn identity(&self) -> Digest {
-        let Program { command, environment, folder, .. } = &self.program;
         let mut parts: Vec<&[u8]> = vec![b"upstream", self.plugin.as_str().as_bytes()];
-        parts.extend(command.iter().map(|word| word.as_encoded_bytes()));
-        parts.push(b"environment");
-        parts.extend(environment.keys().map(|name| name.as_bytes()));
-        parts.extend([b"folder".as_slice(), folder.as_os_str().as_encoded_bytes()]);
+        match &self.place {
+            Place::Program(Program { command, environment, folder, .. }) => {
+                parts.extend(command.iter().map(|word| word.as_encoded_bytes()));
+                parts.push(b"environment");
+                parts.extend(environment.keys().map(|name| name.as_bytes()));
+                parts.extend([b"folder".as_slice(), folder.as_os_str().as_encoded_bytes()]);
+            }
+            Place::Url(endpoint) => parts.extend([b"url".as_slice(), endpoint.url.as_str().as_bytes()]),
+        }
+        // Calls that waited before values counted continue if there is no value.
+        for (name, value) in &self.target.environment {
+            parts.extend([b"value".as_slice(), name.as_bytes(), value.as_bytes()]);
+        }
         Digest::of_parts(&parts)
+    }
+
+    /// The tools that have a table of their own.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &String> {
+        self.approvals.keys().chain(self.idempotent.keys())
     }
 
     pub(crate) fn approval_of(&self, tool: &str) -> Approval {
@@ -111,6 +159,8 @@ pub struct Parts {
 /// An accepted declaration that may become a tool.
 pub struct Offer<'a> {
     pub plugin: &'a PluginName,
+    /// Where the server is, if it is not a program.
+    pub origin: Option<String>,
     pub identity: Digest,
     /// The name in the catalog.
     pub name: String,

@@ -27,6 +27,18 @@ pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Keeps programs of the same user from reading the environment and the memory of this process. A server is such a program, and the
+/// environment can have secrets of other servers. For this, the system writes no core dump of this process, and only an
+/// administrator can debug it.
+///
+/// # Errors
+/// If the system refuses it.
+pub fn hide_from_servers() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
 /// Kills the whole group, and so this process.
 fn end() {
     let _ = kill_process_group(getpgrp(), Signal::KILL);

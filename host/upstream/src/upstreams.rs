@@ -1,7 +1,8 @@
 //! All upstreams, as the rest of the host sees them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use dispatch::ports::{End, KnownTool, Permit, Run};
 use domain::{
@@ -13,8 +14,11 @@ use domain::{
 use crate::catalog::Problem;
 use crate::diff::Review;
 use crate::pins::Pins;
-use crate::server::{self, Server};
+use crate::server::Server;
 use crate::settings::{Parts, UpstreamSettings};
+
+/// How often the file of acceptances is looked at. A call looks at it too.
+const WATCH: Duration = Duration::from_secs(1);
 
 /// The upstream servers of a host. Cheap to clone.
 #[derive(Clone, Default)]
@@ -26,12 +30,16 @@ pub struct Upstreams {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamStatus {
     pub plugin: PluginName,
+    /// Where the server is, if it is not a program of this machine: the origin of its URL.
+    pub origin: Option<String>,
     /// The digest that its calls are pinned to instead of a component.
     pub identity: Digest,
     /// The names of the tools that are offered.
     pub tools: Vec<String>,
     /// The tools that are not, with the reason.
     pub problems: BTreeMap<String, Problem>,
+    /// Whether the acceptance is of an earlier version of this program, which did not cover the server's table.
+    pub covers_no_target: bool,
     /// Why the server could not be used when it was last needed.
     pub fault: Option<String>,
 }
@@ -49,11 +57,30 @@ impl Upstreams {
 
     /// Starts every server and compares its tools with the accepted ones. A server that cannot be started is logged.
     pub async fn start(&self) {
+        if let Some(server) = self.servers.values().next() {
+            drop(server.runtime().spawn(watch(Arc::downgrade(&self.servers))));
+        }
         let mut starting = tokio::task::JoinSet::new();
         for server in self.servers.values().cloned() {
             starting.spawn(async move {
                 let plugin = &server.settings.plugin;
-                tracing::warn!(upstream = %plugin, "this MCP server runs outside the sandbox, with the rights of the host");
+                match server.settings.origin() {
+                    None => tracing::warn!(
+                        upstream = %plugin,
+                        "this MCP server runs outside the sandbox, with the rights of the host"
+                    ),
+                    Some(origin) => {
+                        tracing::warn!(upstream = %plugin, %origin, "this MCP server runs outside the sandbox, elsewhere");
+                    }
+                }
+                if server.covers_no_target() {
+                    let name = plugin.upstream().unwrap_or_default();
+                    tracing::warn!(
+                        upstream = %plugin,
+                        "an earlier version of toolgate wrote its acceptance, which does not cover its command; run `toolgate \
+                         upstream review {name}`"
+                    );
+                }
                 let _ = server.usable().await;
             });
         }
@@ -163,23 +190,41 @@ impl Upstreams {
             let catalog = server.catalog();
             UpstreamStatus {
                 plugin: server.settings.plugin.clone(),
+                origin: server.settings.origin(),
                 identity: server.identity,
                 tools: catalog.tools.keys().cloned().collect(),
-                problems: server::problems(&catalog),
+                problems: catalog.problems.clone(),
+                covers_no_target: server.covers_no_target(),
                 fault: server.fault(),
             }
         };
         self.servers.values().map(status).collect()
     }
 
-    /// Starts a process of an upstream of its own, and compares its tools with the accepted ones. `None`: there is no such
+    /// Asks an upstream over a connection of its own, and compares its tools with the accepted ones. `None`: there is no such
     /// upstream.
     ///
     /// # Errors
     /// Why the server cannot be asked. The text continues a sentence about the server.
     pub async fn review(&self, plugin: &PluginName) -> Option<Result<Review, String>> {
-        let server = self.servers.get(plugin)?;
-        let reviewed = server.review().await;
-        Some(reviewed.map(|(accepted, listed)| Review::new(accepted.of(server.settings.name()), &listed)))
+        Some(self.servers.get(plugin)?.review().await)
+    }
+}
+
+/// Learns what the operator accepts, so that the lists of tools show it, until the upstreams are dropped.
+async fn watch(servers: Weak<BTreeMap<PluginName, Arc<Server>>>) {
+    let mut seconds = tokio::time::interval(WATCH);
+    seconds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        seconds.tick().await;
+        let Some(servers) = servers.upgrade() else { return };
+        let refreshed = tokio::task::spawn_blocking(move || {
+            for server in servers.values() {
+                if server.refresh() {
+                    server.ask_again();
+                }
+            }
+        });
+        let _ = refreshed.await;
     }
 }

@@ -1,4 +1,6 @@
-"""An MCP server on the official SDK for Python, which a host has as an upstream."""
+"""An MCP server on the official SDK for Python, which a host has as an upstream: over a pipe, or with `http` over HTTP."""
+
+import sys
 
 from mcp.server.mcpserver import MCPServer
 
@@ -24,4 +26,7 @@ def fail() -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["http"]:
+        # The server prints the port that it gets.
+        server.run("streamable-http", port=0)
     server.run()

@@ -1,20 +1,46 @@
-// A server on the official SDK for Python, as an upstream of the host.
+// A server on the official SDK for Python, as an upstream of the host: over a pipe, and over HTTP.
 import assert from "node:assert/strict";
-import { appendFileSync } from "node:fs";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { it } from "node:test";
-import { Host } from "../src/host.ts";
+import { environment, Host } from "../src/host.ts";
 
 /** The Python that has the SDK, which `cargo xtask test` installs. */
 const PYTHON = process.env.PYTHON ?? join(import.meta.dirname, "../../../target/tools/mcp/bin/python");
 
-it("the SDK for Python as an upstream", async () => {
+const SERVER = [PYTHON, "-B", join(import.meta.dirname, "../src/server.py")];
+
+it("the SDK for Python as an upstream, over a pipe", async () => {
+  await works(`command = ${JSON.stringify(SERVER)}`);
+});
+
+it("the SDK for Python as an upstream, over HTTP", async () => {
+  const [program = "", ...words] = [...SERVER, "http"];
+  const server = spawn(program, words, { env: environment(), stdio: ["ignore", "ignore", "pipe"] });
+  try {
+    await works(`url = "${await address(createInterface({ input: server.stderr }))}/mcp"`);
+  } finally {
+    server.kill("SIGKILL");
+  }
+});
+
+/** The address in the log of a server. */
+async function address(log: AsyncIterable<string>): Promise<string> {
+  for await (const line of log) {
+    const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
+    if (found) return found[0];
+  }
+  throw new Error("the server has no address");
+}
+
+/** Reviews, accepts and calls the tools of the server at this place. */
+async function works(place: string): Promise<void> {
   const host = new Host();
   try {
-    const command = JSON.stringify([PYTHON, "-B", join(import.meta.dirname, "../src/server.py")]);
     const tools =
       '[upstream.python.tools.add]\napproval = "auto"\n[upstream.python.tools.fail]\napproval = "auto"\n';
-    appendFileSync(join(host.folder, "toolgate.toml"), `[upstream.python]\ncommand = ${command}\n${tools}`);
+    host.configure(`[upstream.python]\n${place}\n${tools}`);
     const review = JSON.parse(await host.command(["upstream", "review", "python", "--json"])) as {
       digest: string;
       changes: Record<string, unknown>;
@@ -42,4 +68,4 @@ it("the SDK for Python as an upstream", async () => {
   } finally {
     await host.dispose();
   }
-});
+}

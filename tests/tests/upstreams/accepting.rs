@@ -24,6 +24,14 @@ fn asked(host: &Host) -> Value {
     })
 }
 
+/// Waits until the host, which reads the file of acceptances again, offers this tool.
+fn offered(host: &Host, name: &str) {
+    host.agent.until("/v1/tools", |answer| {
+        let tools = answer.json();
+        tools["tools"].as_array()?.iter().find(|tool| tool["name"] == name).map(|_| ())
+    });
+}
+
 #[test]
 fn nothing_is_offered_before_it_is_accepted() {
     let mut host = prepared(Setup::default(), "", "");
@@ -35,7 +43,7 @@ fn nothing_is_offered_before_it_is_accepted() {
     assert_eq!(code, "tool_unavailable");
     assert!(message.contains("has not accepted it") && message.contains("toolgate upstream review fake"), "{message}");
     accept(&host);
-    assert!(names(&host).contains(&"fake__echo".to_owned()), "a running host reads the file again");
+    offered(&host, "fake__echo");
     assert_eq!(plugin(&host)["state"], "live");
 }
 
@@ -56,6 +64,7 @@ fn changed_new_and_missing_tools_are_not_offered() {
     assert_eq!(super::note(&host, "called"), "");
     assert_eq!(called(&host, "fake__params", json!({}))["ok"], true, "the other tools are still offered");
     accept(&host);
+    offered(&host, "fake__new");
     assert_eq!(called(&host, "fake__echo", json!({"text": "x"}))["ok"], true);
 }
 
@@ -66,10 +75,7 @@ fn upgraded_tools_are_offered_after_their_acceptance() {
     std::fs::write(host.folder().join("fake/changed"), "").unwrap();
     // The host still runs the earlier version of the program.
     accept(&host);
-    host.agent.until("/v1/tools", |answer| {
-        let tools = answer.json();
-        tools["tools"].as_array()?.iter().find(|tool| tool["name"] == "fake__new").map(|_| ())
-    });
+    offered(&host, "fake__new");
     assert_eq!(called(&host, "fake__new", json!({}))["ok"], true);
 }
 
@@ -108,8 +114,79 @@ fn review_shows_escaped_changes_and_an_acceptance_names_them() {
     let said = cli(&host, &["upstream", "accept", "fake", "--digest", &digest]);
     assert_eq!(said.code, 1, "the server declares something else than was reviewed: {said:?}");
     assert!(
-        cli(&host, &["upstream", "list"]).out.starts_with("fake  MCP server, outside the sandbox, 16 accepted tools")
+        cli(&host, &["upstream", "list"]).out.starts_with("fake  MCP server, outside the sandbox, 20 accepted tools")
     );
+}
+
+#[test]
+fn review_shows_the_gate_of_each_tool() {
+    let keys = "tools.echo.approval = \"auto\"\ntools.params.idempotent = true\ntools.renamed.approval = \"auto\"\n";
+    let host = prepared(Setup::default(), "odd", keys);
+    let said = cli(&host, &["upstream", "review", "fake"]).out;
+    for line in [
+        "  fake__echo  runs without approval\n",
+        "  fake__params  requires approval, is repeated after a kill\n",
+        "  fake__error  requires approval\n",
+        "  fake__remote  cannot be offered: ",
+        "[upstream.fake.tools.renamed], and the server has no tool of this name",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let review = review(&host);
+    assert_eq!(review["tools"]["echo"]["approval"], "auto");
+    assert_eq!(
+        (&review["tools"]["error"]["approval"], &review["unknown"]),
+        (&json!("requires-approval"), &json!(["renamed"]))
+    );
+}
+
+#[test]
+fn acceptance_covers_the_command_and_plain_values() {
+    let mut host = prepared(Setup::default(), "", "approval = \"auto\"\nenv.LANG = { value = \"C\" }\n");
+    accept(&host);
+    host.start();
+    assert_eq!(called(&host, "fake__echo", json!({}))["ok"], true);
+    let file = host.folder().join("toolgate.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    for (from, to, part) in [
+        ("value = \"C\"", "value = \"D\"", "environment"),
+        (", \"\"]", ", \"odd\"]", "command"),
+        ("folder = \"fake\"", "folder = \"other\"", "folder"),
+        ("env.LANG", "env.LC_ALL = { file = \"token\" }\nenv.LANG", "secrets"),
+    ] {
+        let _ = std::fs::create_dir(host.folder().join("other"));
+        std::fs::write(host.folder().join("token"), "sesame-4242-open").unwrap();
+        assert!(config.contains(from), "{config}");
+        std::fs::write(&file, config.replace(from, to)).unwrap();
+        host.restart();
+        let (code, message) = error(&host, "fake__echo");
+        let why =
+            format!("the configuration of the server has changed since the operator accepted it: {part}. Nothing");
+        assert!(code == "tool_unavailable" && message.contains(&why), "{message}");
+        assert_eq!(asked(&host)["tools"], json!([]), "{part}");
+        let said = cli(&host, &["upstream", "review", "fake"]).out;
+        assert!(said.contains(&format!("the server itself: changed\n  {part}\n")), "{said}");
+        assert!(!said.contains("sesame") && said.contains("toolgate upstream accept fake --digest"), "{said}");
+    }
+    accept(&host);
+    offered(&host, "fake__echo");
+}
+
+#[test]
+fn file_of_the_version_before_is_still_read() {
+    let mut host = prepared(Setup::default(), "odd", "approval = \"auto\"\n");
+    let file = host.folder().join("toolgate.upstreams.json");
+    std::fs::write(&file, include_str!("pins-1.json")).unwrap();
+    let said = cli(&host, &["upstream", "list"]).out;
+    assert!(said.contains("16 accepted tools") && said.contains("does not cover the command"), "{said}");
+    host.start();
+    assert_eq!(called(&host, "fake__echo", json!({}))["ok"], true);
+    let said = cli(&host, &["upstream", "review", "fake"]).out;
+    assert!(said.contains("the server itself: not accepted yet\n  command\n  + "), "{said}");
+    accept(&host);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"format\": 2"));
+    assert!(!cli(&host, &["upstream", "list"]).out.contains("does not cover"));
+    assert_eq!(called(&host, "fake__echo", json!({}))["ok"], true);
 }
 
 #[test]

@@ -73,6 +73,21 @@ fn server_has_a_clean_environment_and_its_secrets_are_redacted() {
     assert!(!format!("{pages:?}").contains("sesame-4242"));
 }
 
+/// Without the capabilities to read other processes, which root has.
+#[cfg(target_os = "linux")]
+#[test]
+fn server_cannot_read_the_environment_of_the_host() {
+    let owner = std::fs::metadata("/proc/self").unwrap();
+    let is_root = std::os::unix::fs::MetadataExt::uid(&owner) == 0;
+    let lost: &[_] = if is_root { &["setpriv", "--bounding-set", "-sys_ptrace,-perfmon,-sys_admin"] } else { &[] };
+    let mut host = prepared(Setup::default().around(lost), "", "approval = \"auto\"\n");
+    accept(&host);
+    host.start();
+    let result = called(&host, "fake__host", json!({}));
+    let read: serde_json::Value = serde_json::from_str(result["result"].as_str().unwrap()).unwrap();
+    assert_eq!((&read["supervisor"], &read["host"]), (&json!(["PATH"]), &json!("permission denied")), "{read}");
+}
+
 #[test]
 fn rules_match_upstream_tools_by_name_and_plugin() {
     let rules = r#"

@@ -23,7 +23,8 @@ fn server_that_breaks_the_protocol_is_started_again() {
         ("fake__die", "has ended while this call ran"),
         ("fake__endless", "sent a message of more than"),
         ("fake__garbage", "sent a malformed message"),
-        ("fake__flood", "sent more than 10000 messages that nobody asked for"),
+        ("fake__flood", "sent more than 10000 messages that nobody asked for within a minute"),
+        ("fake__bulk", "bytes that nobody asked for within a minute"),
         ("fake__deep", "sent a malformed message"),
     ] {
         let host = started("");
@@ -42,6 +43,22 @@ fn server_that_never_answers_ends_only_its_call() {
     assert_eq!(code, "out_of_time", "{message}");
     assert!(message.contains("may or may not have taken effect"), "{message}");
     assert!(called(&host, "fake__echo", json!({}))["ok"] == false, "it answers no ping, so it is stopped");
+}
+
+#[test]
+fn broken_rule_ends_the_other_calls_at_once() {
+    let host = started("");
+    let turn = super::submit(&host, "forget");
+    while !super::note(&host, "called").contains("forget") {
+        std::thread::yield_now();
+    }
+    std::fs::write(host.folder().join("fake/broken"), "").unwrap();
+    assert_eq!(called(&host, "fake__tell", json!({}))["result"], "sent");
+    let (code, message) = error(&host, "fake__params");
+    assert!(code == "tool_unavailable" && message.contains("declares two tools with the name"), "{message}");
+    let settled = host.agent.settled(&turn);
+    let ended = settled["calls"][0]["content"]["error"].to_string();
+    assert!(ended.contains("declares two tools") && ended.contains("may or may not have taken effect"), "{ended}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod accepting;
 mod calling;
 mod hostile;
 mod killed;
+mod remote;
+mod remote_hostile;
 
 use std::fs;
 use std::path::PathBuf;

@@ -66,6 +66,11 @@ function PluginCard({ plugin, tools }: { plugin: Plugin; tools: Map<string, Tool
         {plugin.sandboxed === false && <Badge tone="waiting">outside the sandbox</Badge>}
         {plugin.needs_review && <Badge tone="waiting">needs review</Badge>}
       </header>
+      {plugin.origin && (
+        <p className="row-end">
+          MCP server at <Strange>{plugin.origin}</Strange>
+        </p>
+      )}
       {plugin.digest && <Digest of={plugin.digest} label="digest of the component" />}
       {plugin.built_against && (
         <p className="row-end">

@@ -38,7 +38,7 @@ const CRATES: [Allowed; 19] = [
     allowed("api", "dispatch domain escape", "wasmtime sled axum hyper"),
     allowed("mcp", "dispatch domain escape", "wasmtime sled axum"),
     allowed("oauth", "domain escape", "wasmtime sled axum"),
-    allowed("upstream", "dispatch domain escape", "wasmtime sled axum hyper"),
+    allowed("upstream", "dispatch domain escape", "wasmtime sled axum"),
     allowed("server", "api dispatch domain escape", "wasmtime sled"),
     allowed(
         "toolgate",

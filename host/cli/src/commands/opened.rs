@@ -51,6 +51,8 @@ impl Opened {
         compiled: Option<PathBuf>,
         memory: bool,
     ) -> Result<Option<Self>, Report> {
+        #[cfg(feature = "upstream")]
+        super::hide_from_upstreams(&config)?;
         let (data, oauth) = (config.data_folder(), config.oauth.clone());
         #[cfg(feature = "mcp")]
         let questions = config.questions_in_clients.unwrap_or(true);

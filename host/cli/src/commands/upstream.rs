@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use domain::PluginName;
+use domain::{PluginName, tool::Approval};
 use serde_json::{Value, json};
 use toolgate::config::Config;
-use toolgate::upstream::{Change, Pins, Review, UpstreamStatus, Upstreams};
+use toolgate::upstream::{Change, Changed, Gate, Pins, Review, UpstreamStatus, Upstreams};
 
 use super::Run;
 use crate::report::{Exit, Report};
@@ -97,15 +97,23 @@ fn list(options: &Options, terminal: &Terminal) -> Result<(), Report> {
 }
 
 fn status_json(status: &UpstreamStatus) -> String {
-    let UpstreamStatus { plugin, tools, problems, .. } = status;
+    let UpstreamStatus { plugin, tools, problems, covers_no_target, origin, .. } = status;
     let problems: serde_json::Map<_, _> =
         problems.iter().map(|(tool, problem)| (tool.clone(), Value::from(problem.to_string()))).collect();
-    json!({ "name": plugin.upstream(), "sandboxed": false, "tools": tools, "not_offered": problems }).to_string()
+    json!({ "name": plugin.upstream(), "origin": origin, "sandboxed": false, "tools": tools, "not_offered": problems, "covers_server": !covers_no_target })
+        .to_string()
 }
 
 fn status_text(status: &UpstreamStatus, terminal: &Terminal) -> String {
     let name = terminal.style(Style::Strong, status.plugin.upstream().unwrap_or_default());
-    let mut lines = vec![format!("{name}  MCP server, outside the sandbox, {} accepted tools", status.tools.len())];
+    let at = status.origin.as_ref().map(|origin| format!(" at {}", escape::line(origin))).unwrap_or_default();
+    let mut lines = vec![format!("{name}  MCP server{at}, outside the sandbox, {} accepted tools", status.tools.len())];
+    if status.covers_no_target {
+        lines.push(
+            "    an earlier version wrote this acceptance, which does not cover the command: review it again"
+                .to_owned(),
+        );
+    }
     lines.extend(status.tools.iter().map(|tool| format!("    {}", escape::line(tool))));
     let problem = |(tool, problem): (&String, _)| format!("    {}: {problem}", escape::line(tool));
     lines.extend(status.problems.iter().map(problem));
@@ -115,6 +123,7 @@ fn status_text(status: &UpstreamStatus, terminal: &Terminal) -> String {
 /// Starts the server, and compares its tools with the accepted ones.
 fn reviewed(name: &str, options: &Options) -> Result<(Config, Review), Report> {
     let config = Config::read(options.config.as_deref())?;
+    super::hide_from_upstreams(&config)?;
     let supervisor = super::supervisor()?;
     let runtime = super::runtime()?;
     let review = runtime.block_on(async {
@@ -145,18 +154,23 @@ fn accept(name: &str, digest: &str, options: &Options, terminal: &Terminal) -> R
         );
     }
     let pins = Pins::open(config.upstream_pins()).context("cannot accept the tools")?;
-    pins.accept(name, review.declared()).context("cannot accept the tools")?;
-    let (count, file) = (review.declared().len(), pins.path().display().to_string());
+    pins.accept(name, review.accepts()).context("cannot accept the tools")?;
+    let (count, file) = (review.accepts().count(), pins.path().display().to_string());
     terminal.line(if options.json {
         json!({ "ok": true, "accepted": count, "file": file }).to_string()
     } else {
-        format!("accepted {count} tools of the MCP server {name} in {file}; a running host offers them at once")
+        format!("accepted {count} tools of the MCP server {name} in {file}; a running host offers them within a second")
     })?;
     Ok(())
 }
 
 fn as_json(name: &str, review: &Review) -> String {
     let part = |text: &Option<String>| text.as_deref().map(Value::from).unwrap_or_default();
+    let changed = |parts: &[Changed]| -> serde_json::Map<_, _> {
+        let pair =
+            |(name, old, new): &Changed| ((*name).to_owned(), json!({ "accepted": part(old), "now": part(new) }));
+        parts.iter().map(pair).collect()
+    };
     let change = |change: &Change| match change {
         Change::Added(parts) => {
             let parts: serde_json::Map<_, _> =
@@ -164,48 +178,100 @@ fn as_json(name: &str, review: &Review) -> String {
             json!({ "change": "new", "parts": parts })
         }
         Change::Removed => json!({ "change": "missing" }),
-        Change::Changed(parts) => {
-            let parts: serde_json::Map<_, _> = parts
-                .iter()
-                .map(|(name, old, new)| ((*name).to_owned(), json!({ "accepted": part(old), "now": part(new) })))
-                .collect();
-            json!({ "change": "changed", "parts": parts })
-        }
+        Change::Changed(parts) => json!({ "change": "changed", "parts": changed(parts) }),
+    };
+    let gate = |gate: &Gate| {
+        let Gate { name, approval, is_repeated, findings } = gate;
+        json!({ "name": name, "approval": approval_word(*approval), "repeated": is_repeated, "findings": findings })
     };
     let changes: serde_json::Map<_, _> = review.changes.iter().map(|(tool, it)| (tool.clone(), change(it))).collect();
-    let (digest, unchanged) = (review.digest.to_string(), review.unchanged);
-    let all = json!({ "name": name, "digest": digest, "unchanged": unchanged, "changes": changes });
+    let gates: serde_json::Map<_, _> = review.gates.iter().map(|(tool, it)| (tool.clone(), gate(it))).collect();
+    let all = json!({
+        "name": name,
+        "origin": review.origin,
+        "sandboxed": false,
+        "digest": review.digest.to_string(),
+        "server": changed(&review.target),
+        "unchanged": review.unchanged,
+        "changes": changes,
+        "tools": gates,
+        "unknown": review.unknown,
+    });
     escape::json(&all.to_string())
+}
+
+const fn approval_word(approval: Approval) -> &'static str {
+    match approval {
+        Approval::Auto => "auto",
+        Approval::RequiresApproval => "requires-approval",
+    }
 }
 
 fn as_text(name: &str, review: &Review, terminal: &Terminal) -> String {
     let Review { changes, unchanged, digest, .. } = review;
-    let mut text = format!(
-        "The MCP server {name} runs outside the sandbox, with the rights of the host. {unchanged} of its tools are as accepted.\n"
-    );
-    if changes.is_empty() {
-        return text + "There is nothing to accept.";
-    }
+    let place = match &review.origin {
+        None => "with the rights of the host".to_owned(),
+        Some(origin) => format!("at {}", escape::line(origin)),
+    };
+    let mut text =
+        format!("The MCP server {name} runs outside the sandbox, {place}. {unchanged} of its tools are as accepted.\n");
     let margin = |mark: &str, text: &str| escape::block(text, &format!("  {mark} ")).trim_end().to_owned() + "\n";
+    let parts = |text: &mut String, parts: &[Changed]| {
+        for (part, old, new) in parts {
+            text.push_str(&format!("  {part}\n"));
+            text.extend(old.iter().map(|old| margin("-", old)));
+            text.extend(new.iter().map(|new| margin("+", new)));
+        }
+    };
+    if !review.target.is_empty() {
+        let change = if review.covers_target { "changed" } else { "not accepted yet" };
+        text.push_str(&format!("\n{}: {change}\n", terminal.style(Style::Strong, "the server itself")));
+        parts(&mut text, &review.target);
+    }
     for (tool, change) in changes {
         let tool = terminal.style(Style::Strong, &escape::line(tool));
         match change {
-            Change::Added(parts) => {
+            Change::Added(added) => {
                 text.push_str(&format!("\n{tool}: new\n"));
-                for (part, new) in parts.iter().filter(|(part, _)| *part != "name") {
+                for (part, new) in added.iter().filter(|(part, _)| *part != "name") {
                     text.push_str(&format!("  {part}\n{}", margin("+", new)));
                 }
             }
             Change::Removed => text.push_str(&format!("\n{tool}: the server no longer declares it\n")),
-            Change::Changed(parts) => {
+            Change::Changed(changed) => {
                 text.push_str(&format!("\n{tool}: changed\n"));
-                for (part, old, new) in parts {
-                    text.push_str(&format!("  {part}\n"));
-                    text.extend(old.iter().map(|old| margin("-", old)));
-                    text.extend(new.iter().map(|new| margin("+", new)));
-                }
+                parts(&mut text, changed);
             }
         }
     }
+    text.push_str(&gates(name, review));
+    if review.is_accepted() {
+        return text + "\nThere is nothing to accept.";
+    }
     text + &format!("\nTo accept exactly this:\n  toolgate upstream accept {name} --digest {digest}")
+}
+
+/// The decisions of the configuration about each tool.
+fn gates(upstream: &str, review: &Review) -> String {
+    let mut text = String::from("\nAs your configuration is now, if you accept them:\n");
+    for Gate { name, approval, is_repeated, findings } in review.gates.values() {
+        let approval = match approval {
+            Approval::RequiresApproval => "requires approval",
+            Approval::Auto => "runs without approval",
+        };
+        let repeated = if *is_repeated { ", is repeated after a kill" } else { "" };
+        let what = match findings.as_slice() {
+            [] => format!("{approval}{repeated}"),
+            findings => format!("cannot be offered: {}", escape::line(&findings.join("; "))),
+        };
+        text.push_str(&format!("  {}  {what}\n", escape::line(name)));
+    }
+    for tool in &review.unknown {
+        let tool = escape::line(tool);
+        text.push_str(&format!(
+            "  warning: there is a table [upstream.{upstream}.tools.{tool}], and the server has no tool of this name. A renamed tool does \
+             not keep its table\n"
+        ));
+    }
+    text
 }

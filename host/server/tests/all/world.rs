@@ -169,6 +169,7 @@ fn view(name: &str, tools: &[&str]) -> PluginView {
     PluginView {
         name: name.into(),
         sandboxed: true,
+        origin: None,
         digest: Some(domain::Digest::of(name).to_string()),
         tools: tools.iter().map(ToString::to_string).collect(),
         state: PluginState::Live,

@@ -8,11 +8,12 @@ use domain::{Limits, PluginName, Span};
 use registry::PluginSettings;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use url::{Host, Url};
 
 #[cfg(feature = "upstream")]
 use super::secrets;
 use super::source::Source;
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, Parsed};
 
 /// The time limit of a call, if the table does not say.
 const TIMEOUT: Span = Span::from_secs(60);
@@ -27,12 +28,26 @@ const MAX_NAME: usize = 24;
 #[cfg(feature = "upstream")]
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// An MCP server that the host starts and whose tools it offers. It runs outside the sandbox, with the rights of the host.
+/// An MCP server whose tools the host offers: a program that the host starts, or a service at a URL. It runs outside the sandbox. A
+/// program has the rights of the host.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamTable {
-    /// The program and its arguments. It speaks MCP on its standard input and output.
+    /// The program and its arguments. It speaks MCP on its standard input and output. Either this or `url`.
+    #[serde(default)]
     pub command: Vec<String>,
+    /// The URL of a server that speaks MCP over HTTP ("Streamable HTTP"): `https`, or `http` to this machine. Not for secrets.
+    /// Redirections are not followed.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub url: Option<Parsed<Url>>,
+    /// The environment variable of the host with the token for the server at `url`. The host sends it as `Authorization: Bearer`, and
+    /// redacts it in everything that the server says.
+    #[serde(default)]
+    pub token_env: Option<String>,
+    /// The file with this token, relative to the configuration. A line break at its end is ignored.
+    #[serde(default)]
+    pub token_file: Option<PathBuf>,
     /// Its folder, relative to the configuration. Default: the folder of the configuration.
     #[serde(default)]
     pub folder: Option<PathBuf>,
@@ -105,12 +120,19 @@ pub(super) fn check(tables: &BTreeMap<String, UpstreamTable>, source: &Source) -
             );
             return fail(&[], message, &hint);
         }
-        if table.command.first().is_none_or(String::is_empty) || table.command.iter().any(|word| word.contains('\0')) {
-            return fail(
-                &["command"],
-                "the command names no program".into(),
-                "write `command = [\"PROGRAM\", \"ARGUMENT\"]`",
-            );
+        match &table.url {
+            Some(url) => check_url(&url.0, table).or_else(|(key, message, hint)| fail(&[key], message, hint))?,
+            None if table.token_env.is_some() || table.token_file.is_some() => {
+                let key = if table.token_env.is_some() { "token_env" } else { "token_file" };
+                return fail(&[key], "a program gets no token".into(), "use `env`, or write `url`");
+            }
+            None if table.command.first().is_none_or(String::is_empty)
+                || table.command.iter().any(|it| it.contains('\0')) =>
+            {
+                let hint = "write `command = [\"PROGRAM\", \"ARGUMENT\"]`, or `url = \"https://…\"`";
+                return fail(&["command"], "the command names no program".into(), hint);
+            }
+            None => {}
         }
         for (variable, UpstreamValue { value, env, file }) in &table.env {
             if variable.is_empty() || variable.contains(['=', '\0']) {
@@ -132,6 +154,41 @@ pub(super) fn check(tables: &BTreeMap<String, UpstreamTable>, source: &Source) -
         }
     }
     Ok(())
+}
+
+fn check_url(url: &Url, table: &UpstreamTable) -> Result<(), (&'static str, String, &'static str)> {
+    let fail = |key, message: &str, hint| Err((key, message.to_owned(), hint));
+    let of_program =
+        [("command", !table.command.is_empty()), ("folder", table.folder.is_some()), ("env", !table.env.is_empty())];
+    if let Some((key, _)) = of_program.into_iter().find(|(_, is)| *is) {
+        return fail(key, &format!("a server at a URL has no `{key}`"), "remove it, or remove `url`");
+    }
+    let is_near = match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    match url.scheme() {
+        "https" => {}
+        "http" if is_near => {}
+        "http" => return fail("url", "http does not encrypt the calls and the token", "use https"),
+        scheme => return fail("url", &format!("an MCP server is at an https URL, not {scheme}"), "correct the URL"),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        let hint = "remove them, and use `token_file` or `token_env`";
+        return fail("url", "the URL contains a name or a password", hint);
+    }
+    if url.fragment().is_some() {
+        return fail("url", "the URL has a fragment, which no server gets", "remove the part behind `#`");
+    }
+    match (&table.token_env, &table.token_file) {
+        (Some(_), Some(_)) => fail("token_env", "the token has two sources", "remove one of the two"),
+        (Some(name), None) if name.is_empty() || name.contains(['=', '\0']) => {
+            fail("token_env", &format!("{name:?} is not an environment variable"), "write only its name")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The environment of an upstream, and which of its values are secrets.
@@ -164,12 +221,60 @@ impl Config {
 }
 
 #[cfg(feature = "upstream")]
+impl UpstreamTable {
+    /// The source of the token, in words.
+    fn token_source(&self) -> Option<String> {
+        let file = self.token_file.as_ref().map(|file| format!("the file {}", file.display()));
+        self.token_env.as_ref().map(|variable| format!("the environment variable {variable}")).or(file)
+    }
+
+    /// The part of the table that an acceptance covers.
+    pub(crate) fn target(&self) -> upstream::Target {
+        let (plain, secret): (Vec<_>, Vec<_>) = self.env.iter().partition(|(_, value)| value.value.is_some());
+        upstream::Target {
+            command: self.command.clone(),
+            folder: self.folder.as_ref().map(|folder| folder.display().to_string()),
+            environment: plain.into_iter().filter_map(|(name, it)| Some((name.clone(), it.value.clone()?))).collect(),
+            secrets: secret.into_iter().map(|(name, _)| name.clone()).chain(self.token_source()).collect(),
+            url: self.url.as_ref().map(|url| url.0.to_string()),
+        }
+    }
+}
+
+#[cfg(feature = "upstream")]
 impl Config {
     /// The folder of an upstream.
     pub(crate) fn upstream_folder(&self, table: &UpstreamTable) -> PathBuf {
         let beside = self.source.beside();
         let beside = if beside.as_os_str().is_empty() { ".".as_ref() } else { beside };
         table.folder.as_ref().map_or_else(|| beside.to_owned(), |folder| beside.join(folder))
+    }
+
+    /// Reads the token of an upstream.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the source and shows no value.
+    pub(crate) fn upstream_token(
+        &self,
+        name: &str,
+        table: &UpstreamTable,
+    ) -> Result<Option<(upstream::Token, capabilities::secrets::Secret)>, ConfigError> {
+        let Some(source) = table.token_source() else { return Ok(None) };
+        let is_header = |text: &str| text.bytes().all(|byte| (b'!'..=b'~').contains(&byte));
+        let text = secrets::read(table.token_env.as_deref(), table.token_file.as_ref(), self.source.beside());
+        let text = text.and_then(|text| {
+            if is_header(&text) { Ok(text) } else { Err("it has other than visible ASCII characters".to_owned()) }
+        });
+        let token = text.and_then(|text| Ok((secrets::value(text.clone())?, text)));
+        let (value, text) = token.map_err(|why| {
+            let key = if table.token_env.is_some() { "token_env" } else { "token_file" };
+            let message = format!("the token of the upstream {name}: {why}");
+            let hint = "the host starts only if every secret is available".to_owned();
+            self.source.error(&["upstream", name, key], message, Some(hint))
+        })?;
+        let (hosts, places) = (Vec::new(), Vec::new());
+        let secret = capabilities::secrets::Secret { name: "token".to_owned(), value, hosts, places };
+        Ok(Some((upstream::Token { value: text, source }, secret)))
     }
 
     /// Reads the environment of an upstream, with its secrets.
