@@ -16,7 +16,7 @@ use super::inbox;
 use super::keys;
 use super::plan::Plan;
 use super::reader::{Reader, damaged, following};
-use super::remains::{Remains, remains};
+use super::remains::{self, Remains};
 use crate::fault::fault;
 use crate::record::Record;
 
@@ -41,8 +41,8 @@ impl Reader {
             if records.len() != turn.commits as usize {
                 return Err(AppendError::Changed);
             }
-            let remains = remains(Position::default(), conversation.as_str().as_bytes(), records);
-            plan.stamped.push((keys::removed(id), remains));
+            let name = conversation.as_str().as_bytes();
+            plan.stamped.extend(remains::entries(id, Position::default(), name, &records));
             self.remove_deliveries(id.into(), plan).await?;
             for suspension in &turn.suspensions {
                 self.remove_deliveries((*suspension).into(), plan).await?;
@@ -139,9 +139,8 @@ impl Reader {
 
     /// The record that the commit of a removed turn had at a position.
     pub(super) fn remaining_record(&self, at: Position, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
-        let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
-        let record = value.as_deref().and_then(Remains::read).and_then(|(_, remains)| remains.record(number));
-        match record {
+        let get = |key: &[u8]| self.tree.get(key).map_err(fault("read what is stored"));
+        match remains::record_of(turn, number, get)? {
             Some((position, digest)) if position == at => self.removed_record(digest, turn, number),
             _ => Ok(Recorded::Missing),
         }
