@@ -30,6 +30,7 @@ mod run_logs;
 mod salvage;
 mod set_aside;
 mod sizes;
+mod space;
 mod tree;
 mod turns;
 mod values;
@@ -71,6 +72,7 @@ use self::reader::Reader;
 use self::reads::Reads;
 use self::set_aside::SetAside;
 use self::sizes::{Sizes, read_before};
+use self::space::Space;
 use self::tree::{Tree, attempt};
 use self::values::{KeyValueTree, VALUES};
 use self::watchdog::{TICKS, Watch, Watchdog};
@@ -170,6 +172,7 @@ impl SledStore {
             file,
             path: path_of_disk,
             settings,
+            space: Space::default(),
             watch: watch.clone(),
             _watchdog: watchdog,
         };
