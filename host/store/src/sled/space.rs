@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_written_at_most_once_a_second() {
-        assert_eq!(writing(Some(0)), [], "the disk says that it is full");
-        assert_eq!(writing(Some(NEEDED as u64 - 1)), []);
+        assert!(writing(Some(0)).is_empty(), "the disk says that it is full");
+        assert!(writing(Some(NEEDED as u64 - 1)).is_empty());
         for free in [None, Some(u64::MAX)] {
             assert_eq!(writing(free), [0, 1, 3, 7, 15, 25, 35, 45, 55, 65, 75, 85, 95], "{free:?}");
         }
