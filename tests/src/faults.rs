@@ -482,6 +482,10 @@ impl EndedTurns for MortalStore {
         self.inner.ended(after, limit).await
     }
 
+    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
+        self.inner.logs_size(turn).await
+    }
+
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
         self.inner.retention_time().await
     }

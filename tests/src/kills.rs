@@ -35,6 +35,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Kills of one host. After them, the next host begins with an empty folder.
 const PER_HOST: u32 = 200;
 
+/// After so many rounds, each disturbance has happened.
+const ENOUGH: u32 = 200;
+
 /// The kills to carry out.
 #[derive(Clone, Copy)]
 pub struct Plan {
@@ -64,7 +67,7 @@ pub struct Tally {
     pub repeated: usize,
     /// Transfers that a full disk ended.
     pub failed: usize,
-    /// Components that were put into the folder again.
+    /// Other components of a plugin that the host loaded, as its audit says.
     pub reloads: usize,
     /// Rounds with a full disk.
     pub full: usize,
@@ -87,7 +90,21 @@ pub fn run(plan: Plan) -> Tally {
         let seed = plan.seed.wrapping_add(tally.kills.into());
         one_host(Plan { rounds, seed, ..plan }, &mut tally);
     }
+    if plan.disturbed && plan.rounds >= ENOUGH {
+        tally.was_disturbed();
+    }
     tally
+}
+
+impl Tally {
+    /// Checks that the disturbances reached the host.
+    fn was_disturbed(&self) {
+        let Self { reloads, full, refused, removed, .. } = *self;
+        for (what, count) in [("reloads", reloads), ("full disks", full), ("refusals", refused), ("removals", removed)]
+        {
+            assert!(count > 0, "no {what} in {} rounds: {self:?}", self.kills);
+        }
+    }
 }
 
 fn one_host(plan: Plan, tally: &mut Tally) {
@@ -228,5 +245,22 @@ impl Starts {
     fn wait_for_another(&self, seen: u32, at_most: Duration) {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.next.wait_timeout_while(count, at_most, |count| *count == seen));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic;
+
+    use super::*;
+
+    #[test]
+    fn a_disturbance_that_never_happens_is_found() {
+        let of = |reloads, full, refused, removed| Tally { reloads, full, refused, removed, ..Tally::default() };
+        let is_found = |tally: Tally| panic::catch_unwind(|| tally.was_disturbed()).is_err();
+        assert!(!is_found(of(1, 1, 1, 1)));
+        for tally in [of(0, 1, 1, 1), of(1, 0, 1, 1), of(1, 1, 0, 1), of(1, 1, 1, 0)] {
+            assert!(is_found(tally));
+        }
     }
 }

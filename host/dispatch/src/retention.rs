@@ -1,18 +1,20 @@
 //! Removes ended turns as the operator's rules say. The audit records that each turn existed, and why it was removed.
 
+mod clock;
+mod logs;
 mod nested;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retention::RemovalRule};
 use tokio::sync::watch;
 
 use crate::committer::Committer;
 use crate::ports::{
-    self, AppendError, Audit, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, RowChange,
-    StoreFault, Subject, Tools, TurnToRemove, TurnsToRemove,
+    self, AppendError, Audit, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, StoreFault, Subject,
+    Tools, TurnToRemove, TurnsToRemove,
 };
 
 /// Rows of ended turns that are read at once.
@@ -20,10 +22,6 @@ const PAGE: usize = 256;
 
 /// Turns that one commit removes. Their records are read one turn at a time.
 const AT_ONCE: usize = 64;
-
-/// The time that retention uses advances by at most this many pauses at once. So a clock that is years ahead does not remove
-/// all turns at once, and an operator has time to set it right. A host that did not run for a while catches up.
-const MAX_PAUSES: u64 = 6;
 
 /// How long ended turns are kept. The default keeps everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +37,8 @@ pub struct RetentionRules {
     /// How long an ended turn is kept at least before the declaration of a live tool removes it. `None`: declarations have no
     /// effect.
     pub declared_min: Option<Span>,
+    /// How long the logs of the calls of an ended turn are kept, if no rule removes the turn before.
+    pub logs: Option<Span>,
     /// The turns that no rule removes.
     pub hold: Hold,
     /// How long a running host pauses between two removals.
@@ -49,7 +49,16 @@ impl Default for RetentionRules {
     fn default() -> Self {
         let hour = Span::from_secs(60 * 60);
         let (tools, hold) = (BTreeMap::new(), Hold::default());
-        Self { turns: None, bytes: None, bytes_after: hour, tools, declared_min: None, hold, interval: hour }
+        Self {
+            turns: None,
+            bytes: None,
+            bytes_after: hour,
+            tools,
+            declared_min: None,
+            logs: None,
+            hold,
+            interval: hour,
+        }
     }
 }
 
@@ -63,7 +72,8 @@ pub struct Hold {
 
 impl RetentionRules {
     fn keeps_everything(&self) -> bool {
-        self.turns.is_none() && self.bytes.is_none() && self.tools.is_empty() && self.declared_min.is_none()
+        let Self { turns, bytes, tools, declared_min, logs, .. } = self;
+        turns.is_none() && bytes.is_none() && tools.is_empty() && declared_min.is_none() && logs.is_none()
     }
 
     /// The rules with the times that live tools declare, where they are stricter.
@@ -114,6 +124,8 @@ impl RetentionRules {
 pub struct Pruned {
     /// The removed turns, by rule.
     pub removed: BTreeMap<RemovalRule, Amount>,
+    /// The turns that stay without the logs of their calls, and the size of these logs.
+    pub logs: Amount,
     /// Turns that a rule would remove, and that a hold keeps.
     pub held: Amount,
     /// Turns that a rule would remove, and that wait for a delivery to a webhook.
@@ -121,6 +133,8 @@ pub struct Pruned {
     /// The bytes above [`RetentionRules::bytes`] that stay, because the turns are too young, wait for a delivery or are nested
     /// in an open turn.
     pub above: u64,
+    /// The turns that a dry run counted in `removed`, while it runs.
+    counted: BTreeSet<TurnId>,
 }
 
 /// A walk over the ended turns.
@@ -203,7 +217,7 @@ pub async fn prune(
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(log.clone()));
     let retention = TurnRemover::new(log, outbox, turns, committer, rules);
-    let pruned = retention.prune(None, now, mode).await;
+    let pruned = retention.prune(None, now, mode, &mut None).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
         let reclaimed = retention.turns.reclaim().await;
@@ -243,10 +257,11 @@ impl TurnRemover {
         }
         // A killed host may have left large records of turns that it removed.
         let mut reclaims = true;
+        let mut without_logs = None;
         loop {
             let now = clock.now();
             let pruned = match self.time(now).await {
-                Ok(time) => self.prune(Some(live.as_ref()), time, Mode::Remove).await,
+                Ok(time) => self.prune(Some(live.as_ref()), time, Mode::Remove, &mut without_logs).await,
                 Err(fault) => Err(fault),
             };
             match pruned {
@@ -260,6 +275,10 @@ impl TurnRemover {
                     }
                     for (rule, Amount { turns, bytes }) in &pruned.removed {
                         tracing::info!(%rule, turns, bytes, "ended turns were removed");
+                    }
+                    if let Amount { turns: turns @ 1.., bytes } = pruned.logs {
+                        tracing::info!(turns, bytes, "the logs of the calls of ended turns were removed");
+                        reclaims = true;
                     }
                     if let (false, Ok(head)) = (pruned.removed.is_empty(), audit.head().await) {
                         tracing::info!(%head, "the head of the audit log after the removal");
@@ -287,49 +306,14 @@ impl TurnRemover {
         }
     }
 
-    /// The time that the rules go by: that of the clock, unless the clock has jumped ahead.
-    async fn time(&self, now: Timestamp) -> Result<Timestamp, StoreFault> {
-        let known = match self.turns.retention_time().await? {
-            Some(known) => Some(known),
-            None => self.newest(now).await?,
-        };
-        let step = Span::from_millis(self.rules.interval.millis().saturating_mul(MAX_PAUSES));
-        let time = known.map_or(now, |known| now.min(known + step));
-        self.lag.store((now - time).millis(), Ordering::Relaxed);
-        if time < now {
-            let (now, time) = (domain::rfc3339(now), domain::rfc3339(time));
-            tracing::error!(
-                now,
-                time,
-                "the clock is far ahead of the last known time; retention advances slowly: if the clock is wrong, set it \
-                 right, or turns are removed too early"
-            );
-        }
-        let recorded = self.committer.record(Commit::rows(vec![RowChange::RetentionTime(time)])).await;
-        recorded.map_err(|error| error.into_fault("record the time of retention"))?;
-        Ok(time)
-    }
-
-    /// The end of the turn that ended last, before `now`.
-    async fn newest(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreFault> {
-        let last = TurnId::from_bits(u128::MAX);
-        let mut newest = None;
-        let (mut from, mut to) = (0, now.millis());
-        while from < to {
-            let middle = from + (to - from) / 2;
-            match self.turns.ended(Some((Timestamp::from_millis(middle), last)), 1).await?.first() {
-                Some((later, _)) if later.at <= now => {
-                    newest = Some(later.at);
-                    from = later.at.millis();
-                }
-                _ => to = middle,
-            }
-        }
-        Ok(newest)
-    }
-
-    /// Applies the rules by age, also of the live tools, and then the rule by size to what stays.
-    async fn prune(&self, live: Option<&dyn Tools>, now: Timestamp, mode: Mode) -> Result<Pruned, StoreFault> {
+    /// Applies the rules by age, also of the live tools, then the rule by size to what stays, and then the rule about logs.
+    async fn prune(
+        &self,
+        live: Option<&dyn Tools>,
+        now: Timestamp,
+        mode: Mode,
+        without_logs: &mut Option<(Timestamp, TurnId)>,
+    ) -> Result<Pruned, StoreFault> {
         let rules = live.map_or_else(|| self.rules.clone(), |live| self.rules.with_declared(live));
         let mut pruned = Pruned::default();
         let mut ages = Pass::Age { kept: 0 };
@@ -341,6 +325,8 @@ impl TurnRemover {
                 pruned.above = above;
             }
         }
+        self.forget_logs(now, mode, without_logs, &mut pruned).await?;
+        pruned.counted.clear();
         Ok(pruned)
     }
 
@@ -443,6 +429,9 @@ impl TurnRemover {
                     Mode::Remove => self.remove(&rule, turns, at).await?,
                     Mode::DryRun => turns.iter().map(|turn| turn.bytes).collect(),
                 };
+                if mode == Mode::DryRun {
+                    pruned.counted.extend(turns.iter().map(|turn| turn.ended.turn));
+                }
                 for bytes in removed {
                     pruned.removed.entry(rule.clone()).or_default().add(bytes);
                 }

@@ -182,6 +182,7 @@ impl Observer for Standings {
                 | RowChange::Denied(_)
                 | RowChange::ForgetDenial(_)
                 | RowChange::RunLog(_)
+                | RowChange::ForgetLogs(..)
                 | RowChange::JournalRun { .. }
                 | RowChange::JournalEntry(_)
                 | RowChange::Value(_)

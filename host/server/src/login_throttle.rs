@@ -1,5 +1,6 @@
-//! Limits how often one network may present a wrong token or link. Both are too long to guess. The limit bounds the
-//! cost of attempts.
+//! Limits how often one network may present a wrong token or link. The host looks a token or link up first and counts only
+//! wrong ones: behind a proxy, all clients are one network. A token has 256 random bits and a link a signature of 256 bits, so
+//! the limit does not have to prevent guessing. It tells a client that repeats a wrong attempt to wait.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -32,11 +33,11 @@ struct Window {
 }
 
 impl LoginThrottle {
-    /// Counts an attempt as wrong before it is checked, so that simultaneous attempts cannot all pass as the last one.
+    /// Counts a wrong attempt. Right ones are neither counted nor refused, so nobody can keep the others of a network out.
     ///
     /// # Errors
-    /// `busy` when the network was wrong too often. Then the attempt must not be checked.
-    pub(crate) fn attempt(&self, peer: Option<Peer>, now: Timestamp) -> Result<()> {
+    /// `busy` when the network was wrong too often.
+    pub(crate) fn wrong(&self, peer: Option<Peer>, now: Timestamp) -> Result<()> {
         let network = network(peer);
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !windows.contains_key(&network) && windows.len() >= MAX_NETWORKS {
@@ -52,19 +53,11 @@ impl LoginThrottle {
         }
         if window.wrong >= MAX_ATTEMPTS {
             let left = (window.since + WINDOW) - now;
-            let detail = "too many wrong attempts to log in from this address; wait, then try the right token or link";
+            let detail = "too many wrong attempts to log in from this address; try the right token or link";
             return Err(Error::busy(detail, left.millis().div_ceil(1_000).max(1)));
         }
         window.wrong += 1;
         Ok(())
-    }
-
-    /// Takes back the count of an attempt that was right. Earlier wrong attempts still count.
-    pub(crate) fn right(&self, peer: Option<Peer>) {
-        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(window) = windows.get_mut(&network(peer)) {
-            window.wrong = window.wrong.saturating_sub(1);
-        }
     }
 }
 
@@ -94,44 +87,30 @@ mod tests {
         let login_throttle = LoginThrottle::default();
         let one = peer("192.0.2.1");
         for second in 0..10 {
-            assert!(login_throttle.attempt(one, at(second)).is_ok(), "{second}");
+            assert!(login_throttle.wrong(one, at(second)).is_ok(), "{second}");
         }
-        assert!(login_throttle.attempt(one, at(59)).is_err());
+        assert!(login_throttle.wrong(one, at(59)).is_err());
         for other in ["192.0.2.2", "2001:db8::1"] {
-            assert!(login_throttle.attempt(peer(other), at(59)).is_ok());
+            assert!(login_throttle.wrong(peer(other), at(59)).is_ok());
         }
         assert!(
-            login_throttle.attempt(peer("::ffff:192.0.2.1"), at(59)).is_err(),
+            login_throttle.wrong(peer("::ffff:192.0.2.1"), at(59)).is_err(),
             "the same address in another spelling"
         );
-        assert!(login_throttle.attempt(one, at(60)).is_ok());
-    }
-
-    #[test]
-    fn right_attempt_is_not_counted_and_resets_nothing() {
-        let login_throttle = LoginThrottle::default();
-        for _ in 0..9 {
-            login_throttle.attempt(None, at(0)).unwrap();
-        }
-        for _ in 0..100 {
-            login_throttle.attempt(None, at(0)).unwrap();
-            login_throttle.right(None);
-        }
-        login_throttle.attempt(None, at(0)).unwrap();
-        assert!(login_throttle.attempt(None, at(0)).is_err());
+        assert!(login_throttle.wrong(one, at(60)).is_ok());
     }
 
     #[test]
     fn ipv6_prefix_is_one_network_and_their_number_is_limited() {
         let login_throttle = LoginThrottle::default();
         for low in 0..10 {
-            login_throttle.attempt(peer(&format!("2001:db8::{low:x}")), at(1)).unwrap();
+            login_throttle.wrong(peer(&format!("2001:db8::{low:x}")), at(1)).unwrap();
         }
-        assert!(login_throttle.attempt(peer("2001:db8::ffff:1"), at(1)).is_err());
+        assert!(login_throttle.wrong(peer("2001:db8::ffff:1"), at(1)).is_err());
         for other in 0..=u16::MAX {
-            login_throttle.attempt(peer(&format!("2001:db8:1:{other:x}::1")), at(2)).unwrap();
+            login_throttle.wrong(peer(&format!("2001:db8:1:{other:x}::1")), at(2)).unwrap();
         }
         assert_eq!(login_throttle.0.lock().unwrap().len(), MAX_NETWORKS);
-        assert!(login_throttle.attempt(peer("2001:db8::1"), at(2)).is_ok(), "the oldest is forgotten");
+        assert!(login_throttle.wrong(peer("2001:db8::1"), at(2)).is_ok(), "the oldest is forgotten");
     }
 }

@@ -150,6 +150,11 @@ impl State {
                 RowChange::ForgetDenial(row) if self.denied.get(&key(row)) != Some(&row.at) => {
                     return Err(AppendError::Changed);
                 }
+                RowChange::ForgetLogs(row, bytes)
+                    if self.ended.get(&row.key()).is_none_or(|(ended, size)| (ended, size) != (row, bytes)) =>
+                {
+                    return Err(AppendError::Changed);
+                }
                 RowChange::JournalRun { turn, call, run } => {
                     journals.entry((*turn, *call)).or_insert_with(|| self.journal_head(*turn, *call)).run = *run;
                 }
@@ -168,6 +173,7 @@ impl State {
                 | RowChange::RetentionTime(_)
                 | RowChange::Delivery(_)
                 | RowChange::RunLog(_)
+                | RowChange::ForgetLogs(..)
                 | RowChange::Standing(_)
                 | RowChange::Denied(_) => {}
             }
@@ -206,6 +212,7 @@ impl State {
                     self.deliveries.insert((row.report.subject(), row.report.number(), row.webhook.clone()), row);
                 }
                 RowChange::RunLog(log) => self.keep(log),
+                RowChange::ForgetLogs(row, _) => self.forget_logs(&row),
                 RowChange::JournalRun { turn, call, run } => self.journals.entry((turn, call)).or_default().0 = run,
                 RowChange::JournalEntry(JournalRow { turn, call, entry, .. }) => {
                     added += logs::size(&entry);

@@ -30,6 +30,7 @@ mod run_logs;
 mod salvage;
 mod set_aside;
 mod sizes;
+mod space;
 mod tree;
 mod turns;
 mod values;
@@ -44,9 +45,9 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Checkpoint, Commit, Committed,
-    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, FoundSubmission, Head, Health, Indexes,
-    Loaded, Log, NewFacts, Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
-    SuspensionRow, TurnLog,
+    DeliveryRow, Denial, FaultKind, Feed, Filter, FoundSubmission, Head, Health, Indexes, Loaded, Log, NewFacts,
+    Outbox, Page, Position, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow,
+    TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -71,6 +72,7 @@ use self::reader::Reader;
 use self::reads::Reads;
 use self::set_aside::SetAside;
 use self::sizes::{Sizes, read_before};
+use self::space::Space;
 use self::tree::{Tree, attempt};
 use self::values::{KeyValueTree, VALUES};
 use self::watchdog::{TICKS, Watch, Watchdog};
@@ -170,6 +172,7 @@ impl SledStore {
             file,
             path: path_of_disk,
             settings,
+            space: Space::default(),
             watch: watch.clone(),
             _watchdog: watchdog,
         };
@@ -235,6 +238,15 @@ impl Log for SledStore {
             let removal = removal.clone();
             let planning = self.reads.for_commit(move |reader| async move {
                 reader.remove(&removal, &mut plan).await?;
+                Ok::<_, AppendError>(plan)
+            });
+            plan = planning.await?;
+        }
+        for change in &commit.rows {
+            let RowChange::ForgetLogs(row, bytes) = change else { continue };
+            let (row, bytes) = (row.clone(), *bytes);
+            let planning = self.reads.for_commit(move |reader| async move {
+                reader.forget_logs(&row, bytes, &mut plan)?;
                 Ok::<_, AppendError>(plan)
             });
             plan = planning.await?;
@@ -461,35 +473,6 @@ impl Audit for SledStore {
 
     async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
         self.reads.run(move |reader| async move { reader.last_start().await }).await
-    }
-}
-
-#[async_trait]
-impl EndedTurns for SledStore {
-    async fn ended(
-        &self,
-        after: Option<(Timestamp, TurnId)>,
-        limit: usize,
-    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.ended(after, limit).await }).await
-    }
-
-    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
-        self.reads.run(|reader| async move { reader.retention_time().await }).await
-    }
-
-    async fn reclaim(&self) -> Result<u64, StoreFault> {
-        let _only = self.reclaiming.lock().await;
-        let _removing = self.reader.blobs.begin_removing();
-        let reader = self.reader.clone();
-        let unreferred = blocking(move || reader.unreferred()).await?;
-        if unreferred.is_empty() {
-            return Ok(0);
-        }
-        // The commits that removed the references are on disk before the records go.
-        self.sync().await?;
-        let reader = self.reader.clone();
-        blocking(move || reader.remove_blobs(unreferred)).await
     }
 }
 

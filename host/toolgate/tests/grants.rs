@@ -206,12 +206,22 @@ fn secret_is_read_at_start_and_never_shown() {
 fn overlapping_folders_are_refused() {
     let place = tempfile::tempdir().expect("a folder");
     let at = |path: &str| place.path().join(path);
-    for folder in ["work/in", "read/in", "data", "plugins", "policies", "keys", "conf", "tls"] {
+    for folder in [
+        "work/in", "read/in", "data", "plugins", "policies", "keys", "conf", "tls", "own", "modules", "tokens",
+        "search", "bin", "scripts",
+    ] {
         std::fs::create_dir_all(at(folder)).expect("a folder");
     }
     std::fs::write(at("keys/token"), "hunter2hunter2").expect("a file");
-    std::fs::write(at("policies/rules.toml"), "").expect("a file");
-    for (link, target) in [("alias", "work"), ("work/out", "../read"), ("read/in/more", "../..")] {
+    for file in ["policies/rules.toml", "scripts/script.js"] {
+        std::fs::write(at(file), "").expect("a file");
+    }
+    for (link, target) in [
+        ("alias", "work"),
+        ("work/out", "../read"),
+        ("read/in/more", "../.."),
+        ("conf/script.js", "../scripts/script.js"),
+    ] {
         std::os::unix::fs::symlink(target, at(link)).expect("a link");
     }
     let (read, write) = ("write = false", "write = true");
@@ -221,7 +231,10 @@ fn overlapping_folders_are_refused() {
         });
         let text = format!(
             "data = \"../data\"\nplugins = \"../plugins\"\npolicies.files = [\"../policies/rules.toml\"]\n\
-             server.tls = {{ certificate = \"../tls/c.pem\", key = \"../tls/k.pem\" }}\n[plugin.keys]\n\
+             server.tls = {{ certificate = \"../tls/c.pem\", key = \"../tls/k.pem\" }}\n\
+             [upstream.own]\ncommand = [\"node\", \"server.js\", \"--import=../modules/more.mjs\"]\nfolder = \"../own\"\n\
+             env.TOKEN.file = \"../tokens/token\"\nenv.PATH.value = \"/bin:../search\"\n\
+             [upstream.here]\ncommand = [\"../bin/server\", \"script.js\"]\n[plugin.keys]\n\
              component = \"any\"\ngrants.secrets.token = {{ {} }}\n{}",
             SECRET.replace("env = \"T\"", "file = \"../keys/token\""),
             folders.collect::<String>()
@@ -247,6 +260,13 @@ fn overlapping_folders_are_refused() {
         (&[("keys", read)], "overlaps the secret in"),
         (&[("tls", read)], "overlaps the TLS file"),
         (&[("conf", read)], "overlaps the configuration file"),
+        (&[("tokens", write)], "overlaps the secret in"),
+        (&[("own", write)], "overlaps the folder of the upstream own"),
+        (&[("own/modules", write)], "overlaps the folder of the upstream own"),
+        (&[("bin", write)], "overlaps the command of the upstream here, which names"),
+        (&[("scripts", write)], "overlaps the command of the upstream here, which names"),
+        (&[("modules", write)], "overlaps the command of the upstream own, which names"),
+        (&[("search", write)], "overlaps the command of the upstream own, which names"),
         (&[("", read)], "overlaps the data folder"),
         (&[("read/in/more", write)], "overlaps the data folder"),
         (&[("none", read)], "does not exist, and it is granted to the plugin p0"),
@@ -271,6 +291,26 @@ fn a_folder_that_reaches_compiled_code_is_refused() {
     config.user_cache = Some(place.path().join("home/.cache/toolgate/compiled"));
     let said = config.secrets().expect_err("the plugin could write code that the host runs").to_string();
     assert!(said.contains("overlaps the folder of compiled code"), "{said}");
+}
+
+#[test]
+fn a_folder_with_accepted_upstream_tools_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let at = |path: &str| place.path().join(path);
+    for folder in ["conf", "pins"] {
+        std::fs::create_dir(at(folder)).expect("a folder");
+    }
+    std::fs::write(at("pins/pins.json"), "{}").expect("a file");
+    std::os::unix::fs::symlink("../pins/pins.json", at("conf/toolgate.upstreams.json")).expect("a link");
+    let said = |upstream: &str| {
+        let grant = "[[plugin.p.grants.folders]]\npath = \"../pins\"\nat = \"/d\"\nwrite = true\n[plugin.p]\ncomponent = \"any\"\n";
+        std::fs::write(at("conf/toolgate.toml"), format!("{grant}{upstream}")).expect("a file");
+        let config = Config::read(Some(&at("conf/toolgate.toml"))).and_then(|config| config.secrets().map(drop));
+        config.map_or_else(|error| error.to_string(), |()| "fine".to_owned())
+    };
+    assert_eq!(said(""), "fine");
+    let said = said("[upstream.a]\ncommand = [\"a\"]\n");
+    assert!(said.contains("overlaps the accepted tools of upstreams in"), "{said}");
 }
 
 #[test]

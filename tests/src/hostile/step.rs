@@ -24,6 +24,8 @@ pub struct Step {
     pub(super) hold: Option<String>,
     /// The number of these connections that the host answers or closes before the next step.
     pub(super) ended: usize,
+    /// How many of these connections at least have the beginning of an answer with each status.
+    pub(super) answered: BTreeMap<String, usize>,
     /// Arguments of the command line. The status is its exit code.
     pub(super) cli: Vec<String>,
     /// A file in the host's folder, to read. The status is 0.

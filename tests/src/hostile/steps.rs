@@ -99,14 +99,24 @@ impl Step {
             connections.push(stream);
         }
         for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
-            if connections.iter().filter(has_ended).count() >= self.ended {
+            if connections.iter().filter(has_ended).count() >= self.ended && self.are_answered(&connections) {
                 connections.into_iter().for_each(|connection| field.hold(connection));
                 return Ok(());
             }
             thread::sleep(PAUSE);
         }
         let ended = connections.iter().filter(has_ended).count();
-        bail!("the host has answered or closed {ended} connections, and not {}", self.ended)
+        let (expected, answers) = (&self.answered, statuses(&connections));
+        bail!(
+            "the host has answered or closed {ended} connections, and not {}; answers by status: {answers:?}, and not {expected:?}",
+            self.ended
+        )
+    }
+
+    /// Whether enough of the answers have the expected statuses. They stay unread.
+    fn are_answered(&self, connections: &[TcpStream]) -> bool {
+        let found = statuses(connections);
+        self.answered.iter().all(|(status, least)| found.get(status).is_some_and(|found| found >= least))
     }
 
     /// Runs the step with its number of repetitions and its concurrency.
@@ -209,6 +219,19 @@ impl Step {
 /// Whether the host has answered or closed a connection that does not block.
 fn has_ended(connection: &&TcpStream) -> bool {
     connection.peek(&mut [0]).err().is_none_or(|error| error.kind() != ErrorKind::WouldBlock)
+}
+
+/// The statuses of the answers whose beginning has arrived.
+fn statuses(connections: &[TcpStream]) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for connection in connections {
+        let mut line = [0; b"HTTP/1.1 200".len()];
+        let length = connection.peek(&mut line).unwrap_or_default();
+        if let Some(status) = line[..length].strip_prefix(b"HTTP/1.1 ") {
+            *found.entry(String::from_utf8_lossy(status).into_owned()).or_default() += 1;
+        }
+    }
+    found
 }
 
 /// Sends raw bytes, and returns the status and the text of the response. The status is `0` if the host closed the

@@ -22,7 +22,6 @@ const UNNOTICED: Duration = Duration::from_millis(500);
 /// The counts, and the last round in words.
 #[derive(Default)]
 pub(super) struct Disturbances {
-    reloads: usize,
     full: usize,
     last: Vec<&'static str>,
 }
@@ -64,7 +63,6 @@ impl Disturbances {
         // A custom section with a name of one letter and one byte of content.
         let section = [1, b'v', u8::try_from(random.below(VARIANTS.into())).unwrap_or_default()];
         host.drop_in(name, &binary::with_section(guests::plugin(name), 0, &section));
-        self.reloads += 1;
         self.last.push("reload");
         moment(random, 200_000);
     }
@@ -75,7 +73,6 @@ impl Disturbances {
     }
 
     pub(super) fn count(&self, tally: &mut Tally) {
-        tally.reloads += self.reloads;
         tally.full += self.full;
     }
 }

@@ -31,6 +31,9 @@ pub(super) struct Books {
     failed: usize,
     reread: usize,
     removed: usize,
+    /// The component of each plugin, as the audit says.
+    components: BTreeMap<String, String>,
+    reloads: usize,
 }
 
 /// A transfer with an unknown effect.
@@ -54,6 +57,8 @@ impl Books {
             failed: 0,
             reread: 0,
             removed: 0,
+            components: BTreeMap::new(),
+            reloads: 0,
         }
     }
 
@@ -107,7 +112,7 @@ impl Books {
                 let cents = call["arguments"]["amount_cents"].as_i64().expect("a number");
                 let transfer = Unknown { from, to, cents };
                 // The guest could not write. It may have moved the money before, or never.
-                if self.disk_fills && outcome == "failed" {
+                if self.disk_fills && outcome == "failed" && is_of_the_disk(&call["content"]["error"]) {
                     unknown.push(transfer);
                 } else {
                     assert_eq!(outcome, "ok", "{call:#}");
@@ -131,6 +136,11 @@ impl Books {
             let page = host.admin.get(&format!("/v1/audit?limit=500&after={}", self.audited)).ok(200);
             for entry in list(&page["entries"]) {
                 self.audited = self.audited.max(entry["position"].as_u64().expect("a position"));
+                if entry["action"] == "plugin.loaded" {
+                    let [plugin, component] = ["subject", "digest"].map(|member| text(&entry[member]).to_owned());
+                    let before = self.components.insert(plugin, component.clone());
+                    self.reloads += usize::from(before.is_some_and(|before| before != component));
+                }
                 if let Some(suspension) = entry["suspension"].as_str() {
                     *entries.entry(suspension.to_owned()).or_default() += 1;
                 }
@@ -214,6 +224,18 @@ impl Books {
         tally.failed += self.failed;
         tally.reread += self.reread;
         tally.removed += self.removed;
+        tally.reloads += self.reloads;
+    }
+}
+
+/// Whether the store failed during a call. A reload ends no call like this.
+fn is_of_the_disk(error: &Value) -> bool {
+    match text(&error["code"]) {
+        // The guest could not write.
+        "tool_unavailable" => text(&error["message"]).contains("the host's store failed"),
+        // The host could not write.
+        "host_fault" => text(&error["message"]).contains("while it ran the tool"),
+        _ => false,
     }
 }
 
@@ -240,4 +262,25 @@ fn list(value: &Value) -> &[Value] {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_store_can_fail_a_transfer() {
+        let store = "cannot access the bucket: the host's store failed";
+        for (code, message, expected) in [
+            ("tool_unavailable", store, true),
+            ("host_fault", "the host failed while it ran the tool; its log says why", true),
+            ("tool_unavailable", "the service does not answer", false),
+            ("tool_failed", store, false),
+            ("host_fault", "the host failed while it ran this call", false),
+            ("unknown_tool", "there is no such tool", false),
+            ("trapped", "unreachable", false),
+        ] {
+            assert_eq!(is_of_the_disk(&json!({"code": code, "message": message})), expected, "{code}: {message}");
+        }
+    }
 }

@@ -97,7 +97,7 @@ impl Prune {
         ignores_declarations: bool,
         terminal: &Terminal,
     ) -> Result<(), Report> {
-        let Pruned { removed, held, undelivered, above } = pruned;
+        let Pruned { removed, logs, held, undelivered, above, .. } = pruned;
         if self.json {
             let amount = |amount: &Amount| json!({"turns": amount.turns, "bytes": amount.bytes});
             let of_rule = |(rule, of): (&RemovalRule, &Amount)| json!({"rule": rule.to_string(), "turns": of.turns, "bytes": of.bytes});
@@ -105,6 +105,7 @@ impl Prune {
             let value = json!({
                 "dry_run": self.dry_run,
                 "removed": removed,
+                "logs": amount(logs),
                 "held": amount(held),
                 "undelivered": amount(undelivered),
                 "above": above,
@@ -117,7 +118,10 @@ impl Prune {
         for (rule, amount) in removed {
             terminal.line(format!("{verb} {}: {}", in_words(amount), escape::line(&rule.to_string())))?;
         }
-        if removed.is_empty() {
+        if logs.turns > 0 {
+            terminal.line(format!("{verb} the logs of calls of {}", in_words(logs)))?;
+        }
+        if removed.is_empty() && logs.turns == 0 {
             terminal.line(format!("{verb} nothing"))?;
         }
         for (amount, why) in [(held, "a hold keeps them"), (undelivered, "a delivery to a webhook is still to come")] {

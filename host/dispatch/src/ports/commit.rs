@@ -76,6 +76,9 @@ pub enum RowChange {
     Delivery(DeliveryRow),
     /// Writes the log of a run, unless it has more lines already or its turn was removed.
     RunLog(RunLog),
+    /// Removes the logs of the calls of an ended turn, which had this size with them. The size without them counts from then on.
+    /// Refused with [`AppendError::Changed`] if the turn has another size or was removed, or if a log was written meanwhile.
+    ForgetLogs(EndedTurn, u64),
     /// Names the run that may append to the journal of a call. `None`: no run may.
     JournalRun { turn: TurnId, call: CallIndex, run: Option<u32> },
     /// Appends to a journal. Refused with [`AppendError::Superseded`] if the run may not append, or if the journal has
@@ -108,6 +111,7 @@ impl RowChange {
             | Self::Due { .. }
             | Self::Delivery(_)
             | Self::RunLog(_)
+            | Self::ForgetLogs(..)
             | Self::JournalRun { .. }
             | Self::JournalEntry(_)
             | Self::Value(_)

@@ -28,6 +28,10 @@ pub trait EndedTurns: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EndedTurn, u64)>, StoreFault>;
 
+    /// The size of the logs of an ended turn's calls in bytes. `None` if there are none. A
+    /// [`RowChange::ForgetLogs`](super::RowChange::ForgetLogs) removes them.
+    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault>;
+
     /// The last [`RowChange::RetentionTime`](super::RowChange::RetentionTime).
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault>;
 

@@ -9,7 +9,7 @@ use domain::{ConversationId, LinkId, Refusal, SignalName, SuspensionId, suspensi
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::session::{links, no_link};
+use super::session::{links, no_link, wrong};
 use super::suspensions::resolve_one;
 use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect};
 use crate::auth::By;
@@ -61,9 +61,7 @@ pub(crate) async fn send_result(
     body: Body,
 ) -> Result<Response> {
     let peer: Option<Peer> = extensions.get().copied();
-    app.login_throttle.attempt(peer, app.ports.handle.now())?;
-    let (link, suspension, by) = links(&app).read(&link).ok_or_else(no_link)?;
-    app.login_throttle.right(peer);
+    let (link, suspension, by) = links(&app).read(&link).ok_or_else(|| wrong(&app, peer, no_link()))?;
     let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let limit = Limit::of_key("answer_bytes", app.ports.settings.answer_bytes).without_token();
     let result = api::json::value(&body::text(&app, Some(&by.id), &headers, body, limit).await?)?;

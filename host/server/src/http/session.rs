@@ -78,11 +78,9 @@ pub(crate) async fn log_in(
     Params(NoParams {}): Params<NoParams>,
     LogIn { peer, is_secure, body: api::LogIn { token } }: LogIn<api::LogIn>,
 ) -> Result<Response> {
-    let now = app.ports.handle.now();
-    app.login_throttle.attempt(peer, now)?;
     let by = app.ports.auth.principal(&token);
-    let by = by.ok_or_else(|| Error::new(Code::Unauthorized, "this host does not know the token"))?;
-    app.login_throttle.right(peer);
+    let by =
+        by.ok_or_else(|| wrong(&app, peer, Error::new(Code::Unauthorized, "this host does not know the token")))?;
     let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let (id, token) = (app.ports.handle.mint(), domain::Digest::of(token));
     let pass = Pass { id, token, expires: expires(&app, (token, OpenedBy::LogIn), SESSION), only: None };
@@ -212,10 +210,7 @@ pub(crate) async fn use_link(
     Params(NoParams {}): Params<NoParams>,
     LogIn { peer, is_secure, body: api::UseLink { link } }: LogIn<api::UseLink>,
 ) -> Result<Response> {
-    let now = app.ports.handle.now();
-    app.login_throttle.attempt(peer, now)?;
-    let (link, suspension, by) = links(&app).read(&link).ok_or_else(no_link)?;
-    app.login_throttle.right(peer);
+    let (link, suspension, by) = links(&app).read(&link).ok_or_else(|| wrong(&app, peer, no_link()))?;
     let _in_flight = app.begin_request(&by, RequestKind::Request)?;
     let (handle, name) = (app.ports.handle.clone(), by.id.clone());
     let used =
@@ -250,6 +245,11 @@ fn answered_already(refusal: Refusal) -> Error {
         }
     };
     Error::from(refusal).with_detail(detail)
+}
+
+/// The error for a wrong token or link, or `busy` after too many from this network.
+pub(super) fn wrong(app: &App, peer: Option<Peer>, error: Error) -> Error {
+    app.login_throttle.wrong(peer, app.ports.handle.now()).err().unwrap_or(error)
 }
 
 /// The error for a link that this host does not accept.

@@ -303,15 +303,36 @@ async fn wrong_log_ins_are_throttled_with_retry_after() {
         assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "401 unauthorized");
     }
     world.advance(20);
-    let refused = log_in(&world, "alice").await;
+    let refused = log_in(&world, "nobody").await;
     assert_eq!((refused.code().as_str(), refused.json()["retry_after"].as_u64()), ("429 busy", Some(40)));
     assert_eq!(refused.headers[header::RETRY_AFTER], "40");
     assert_eq!(world.post("", "/v1/session/link", r#"{"link":"x"}"#).await.code(), "429 busy");
-    assert_eq!(world.get("alice", "/v1/tools").await.status, 200, "bearer tokens still work meanwhile");
+    assert_eq!(world.post("", "/v1/links/x", "1").await.code(), "429 busy");
     world.advance(40);
+    assert_eq!(log_in(&world, "nobody").await.code(), "401 unauthorized");
+}
+
+/// On loopback and behind a proxy, all clients are one network.
+#[tokio::test]
+async fn wrong_log_ins_keep_no_right_token_or_link_out() {
+    let world = TestServer::new();
+    let wrong = async || {
+        for _ in 0..20 {
+            log_in(&world, "nobody").await;
+        }
+        assert_eq!(log_in(&world, "nobody").await.code(), "429 busy");
+    };
+    wrong().await;
     for _ in 0..20 {
-        assert_eq!(log_in(&world, "alice").await.status, 200, "right attempts are not counted");
+        assert_eq!(log_in(&world, "alice").await.status, 200);
     }
+    let suspension = world.post("alice", TURNS, TURN).await.at("/pending/0/suspension");
+    let path = format!("/v1/suspensions/{suspension}/links");
+    let url = world.post("root", &path, r#"{"principal":"bob"}"#).await.at("/url");
+    wrong().await;
+    let used = world.post("", "/v1/session/link", &format!(r#"{{"link":"{url}"}}"#)).await;
+    assert_eq!((used.status.as_u16(), used.at("/only")), (200, suspension));
+    assert_eq!(log_in(&world, "nobody").await.code(), "429 busy", "right attempts take no wrong one back");
 }
 
 #[tokio::test]

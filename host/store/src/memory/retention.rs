@@ -23,6 +23,16 @@ impl State {
         logs
     }
 
+    /// Removes the logs of an ended turn.
+    pub(super) fn forget_logs(&mut self, row: &EndedTurn) {
+        let size = self.size_of_logs(row.turn);
+        self.run_logs.retain(|(turn, ..), _| *turn != row.turn);
+        let ended = self.ended.get_mut(&row.key()).map(|(_, bytes)| bytes);
+        for bytes in ended.into_iter().chain(self.kept.get_mut(&row.caller)) {
+            *bytes = bytes.saturating_sub(size);
+        }
+    }
+
     pub(super) fn can_remove(&self, turn: &TurnToRemove) -> bool {
         let is_owed = |subject| self.deliveries_of(subject).any(|(_, row)| row.next().is_some());
         let mut subjects = turn.suspensions.iter().copied().map(Subject::Suspension).chain([turn.ended.turn.into()]);
@@ -66,6 +76,12 @@ impl EndedTurns for MemoryStore {
         let state = self.state();
         let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
         Ok(state.ended.range((behind, Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect())
+    }
+
+    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
+        let state = self.state();
+        let has_logs = state.run_logs.keys().any(|(of, ..)| *of == turn);
+        Ok(has_logs.then(|| state.size_of_logs(turn)))
     }
 
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {

@@ -21,7 +21,7 @@ use super::durable::Durable;
 use super::journals::{self, JournalHead};
 use super::keys::{self, read_count};
 use super::reader::Reader;
-use super::remains::{Remains, lost, tombstone};
+use super::remains::{self, Remains, lost, tombstone};
 use super::set_aside::SetAside;
 use super::{SledStore, blobs, chain, feeds};
 use crate::fault::fault;
@@ -244,8 +244,10 @@ impl Check<'_> {
     /// Checks the ended turns, the removed ones and the removals.
     fn removals(&mut self) -> Result<(), StoreFault> {
         self.each(keys::REMOVAL, |reader, _, value| is_fact(reader, value, Removal::read))?;
-        self.each(keys::REMOVED, |reader, _, value| {
+        self.each(keys::REMOVED, |reader, key, value| {
             let (by, remains) = Remains::read(value).ok_or("it is damaged")?;
+            let (turn, _) = remains::read_key(key).ok_or("its key is damaged")?;
+            points_to(reader, &keys::removed(turn))?;
             points_to(reader, &keys::at(&[keys::REMOVAL], by))?;
             // A salvage does not know the positions of all commits.
             let mut known = remains.records().filter(|(position, _)| *position != Position::default());

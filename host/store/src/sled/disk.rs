@@ -1,21 +1,19 @@
 //! The disk operations of the committing thread. They are a trait, so that tests can observe their order and let one
 //! of them fail.
 
-use std::fs::{self, File};
-use std::io::{Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dispatch::ports::{FaultKind, Head, StoreFault};
 use domain::journal::ValueChange;
 
-use super::blobs::SEGMENT;
 use super::cleaning::{CLEANING, Cleaning};
 use super::database_file::DatabaseFile;
-use super::folder::{PROBE, is_given_back, open_sled, remove_unfinished_snapshots};
+use super::folder::{is_given_back, open_sled, remove_unfinished_snapshots};
 use super::keys;
 use super::reader::Reader;
+use super::space::Space;
 use super::tree::{Tree, attempt};
 use super::values::{KeyValueTree, VALUES, max_unsynced};
 use super::watchdog::{Watch, Watchdog};
@@ -73,6 +71,7 @@ pub(super) struct SledDisk {
     pub(super) file: DatabaseFile,
     pub(super) path: PathBuf,
     pub(super) settings: StoreSettings,
+    pub(super) space: Space,
     pub(super) watch: Arc<Watch>,
     /// Ends with the committing thread, so that it does not keep the database open.
     pub(super) _watchdog: Watchdog,
@@ -151,7 +150,7 @@ impl Disk for SledDisk {
     }
 
     fn reopen(&mut self, durable: Head) -> Result<Option<Head>, StoreFault> {
-        if !has_space(&self.path) {
+        if !self.space.is_back(&self.path) {
             return Ok(None);
         }
         // This handle was open during the failed writes, so its sync reports whether the kernel lost any of them.
@@ -206,17 +205,4 @@ pub(super) fn wake_flush(tree: &Tree) {
     let number = WAKES.fetch_add(1, Ordering::Relaxed);
     // The flush gets the same error.
     let _ = tree.insert(keys::WOKEN, &number.to_be_bytes());
-}
-
-/// Returns whether sled can write. Tries to write as much as a segment and a snapshot need, at the offset in a new file
-/// where sled's file ends.
-fn has_space(path: &Path) -> bool {
-    let probe = path.join(PROBE);
-    let written = fs::metadata(path.join("sled/db")).and_then(|sled| {
-        let mut file = File::create(&probe)?;
-        file.seek(SeekFrom::Start(sled.len()))?;
-        file.write_all(&vec![0; 2 * SEGMENT])?;
-        file.sync_all()
-    });
-    fs::remove_file(probe).is_ok() && written.is_ok()
 }

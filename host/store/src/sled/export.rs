@@ -11,7 +11,7 @@ use domain::{Digest, TurnId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::remains::{Remains, lost};
+use super::remains::{self, Remains, lost};
 use super::{SledStore, blobs, keys};
 use crate::fault::fault;
 
@@ -133,12 +133,11 @@ impl SledStore {
 
 /// A line for each record of a removed turn.
 fn export_remains(key: &[u8], value: &[u8], out: &mut dyn Write) -> Result<u64, ExportError> {
-    let turn = keys::tail_u128(key).map(TurnId::from_bits);
-    let (turn, (_, remains)) = turn
+    let ((turn, first), (_, remains)) = remains::read_key(key)
         .zip(Remains::read(value))
         .ok_or_else(|| StoreFault::damaged("export", format!("{} is damaged", keys::in_words(key))))?;
     let mut lines = 0;
-    for (number, (position, digest)) in (0..).zip(remains.records()) {
+    for (number, (position, digest)) in (first..).zip(remains.records()) {
         let (turn, record) = (turn.to_string(), digest.to_string());
         write_line(&Line::Removed { turn, number, position: position.0, record }, out)?;
         lines += 1;

@@ -31,6 +31,7 @@
 //! | `p` position(8) | record of a removal of turns |
 //! | `i` time(8) turn(16) | stamp, bytes(8), record of the ended turn; the bytes are the size of its records |
 //! | `W` turn(16) | stamp, length(1) conversation, position(8) digest(32) of each record: the commit of the stamp removed the turn |
+//! | `W` turn(16) number(4) | the same, of the records from this number on (`remains.rs`) |
 //! | `l` digest(32) key | empty: the value under this key refers, or referred, to the blob of the digest |
 //! | `a` position(8) | hash(32), source: an entry of the audit chain, and the location of its record |
 //! | `m` name | metadata of the store |
@@ -490,6 +491,8 @@ pub(super) fn in_words(key: &[u8]) -> String {
         Some(&DENIED) => "a denial".into(),
         Some(&REMOVAL) => format!("the removal of turns{}", position()),
         Some(&ENDED) => format!("the end{}", turn()),
+        // The key may go on after the turn.
+        Some(&(REMOVED | REMOVED_BEFORE)) if key.len() > 17 => in_words(&key[..17]),
         Some(&(REMOVED | REMOVED_BEFORE)) => format!("the removal{}", turn()),
         Some(&BLOB) => "the entry of a large record".into(),
         _ => "an entry that no host writes".into(),

@@ -23,7 +23,7 @@ use super::inbox;
 use super::keys::{self, read_count};
 use super::plan::Plan;
 use super::reader::Reader;
-use super::remains::{remains, tombstone};
+use super::remains::{self, tombstone};
 use super::{blobs, feeds};
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -343,7 +343,9 @@ impl Migration<'_> {
                     self.entries += 1;
                 }
             }
-            self.batch.insert(keys::removed(turn), remains(by, conversation, records));
+            for (key, value) in remains::entries(turn, by, conversation, &records) {
+                self.batch.insert(key, value);
+            }
             self.batch.remove(key);
             self.entries += 2;
             if self.entries >= self.batches.size() {

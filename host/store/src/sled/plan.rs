@@ -238,7 +238,7 @@ impl Claimed {
     }
 }
 
-fn signed(size: u64) -> i64 {
+pub(super) fn signed(size: u64) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
@@ -314,7 +314,7 @@ impl Plan {
     }
 
     /// The value of an ended turn, without its stamp. The row can hold a long name of a tool, which makes it a blob.
-    fn ended(&mut self, row: &EndedTurn, bytes: u64) -> Result<Vec<u8>, StoreFault> {
+    pub(super) fn ended(&mut self, row: &EndedTurn, bytes: u64) -> Result<Vec<u8>, StoreFault> {
         self.counted(bytes, |out| row.write(out))
     }
 
@@ -372,6 +372,8 @@ impl Plan {
                 self.earlier.logs.insert(key.clone(), size);
                 self.checked.push((key, Change::Log(log.turn, value)));
             }
+            // `Reader::forget_logs` reads what there is to remove.
+            RowChange::ForgetLogs(..) => {}
             RowChange::JournalRun { turn, call, run } => {
                 let key = journals::head(*turn, *call);
                 let known = self.earlier.journals.get(&key).map_or(0, |journal| journal.counted);

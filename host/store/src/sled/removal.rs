@@ -3,8 +3,10 @@
 //! entry is the position of the fact. The committing thread also removes the logs of the turn's calls, because new ones
 //! may be written until then.
 
+use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, EndedTurn, FaultKind, Head, Position, Recorded, StoreFault, Subject, Tombstone, TurnsToRemove,
+    AppendError, EndedTurn, EndedTurns, FaultKind, Head, Log as _, Position, Recorded, StoreFault, Subject, Tombstone,
+    TurnsToRemove,
 };
 use domain::{
     ConversationId, Digest, Timestamp, TurnId,
@@ -16,7 +18,8 @@ use super::inbox;
 use super::keys;
 use super::plan::Plan;
 use super::reader::{Reader, damaged, following};
-use super::remains::{Remains, remains};
+use super::remains::{self, Remains};
+use super::{SledStore, blocking};
 use crate::fault::fault;
 use crate::record::Record;
 
@@ -41,8 +44,8 @@ impl Reader {
             if records.len() != turn.commits as usize {
                 return Err(AppendError::Changed);
             }
-            let remains = remains(Position::default(), conversation.as_str().as_bytes(), records);
-            plan.stamped.push((keys::removed(id), remains));
+            let name = conversation.as_str().as_bytes();
+            plan.stamped.extend(remains::entries(id, Position::default(), name, &records));
             self.remove_deliveries(id.into(), plan).await?;
             for suspension in &turn.suspensions {
                 self.remove_deliveries((*suspension).into(), plan).await?;
@@ -139,9 +142,8 @@ impl Reader {
 
     /// The record that the commit of a removed turn had at a position.
     pub(super) fn remaining_record(&self, at: Position, turn: TurnId, number: u32) -> Result<Recorded, StoreFault> {
-        let value = self.tree.get(keys::removed(turn)).map_err(fault("read what is stored"))?;
-        let record = value.as_deref().and_then(Remains::read).and_then(|(_, remains)| remains.record(number));
-        match record {
+        let get = |key: &[u8]| self.tree.get(key).map_err(fault("read what is stored"));
+        match remains::record_of(turn, number, get)? {
             Some((position, digest)) if position == at => self.removed_record(digest, turn, number),
             _ => Ok(Recorded::Missing),
         }
@@ -220,5 +222,38 @@ impl Reader {
             }
         }
         Ok(false)
+    }
+}
+
+#[async_trait]
+impl EndedTurns for SledStore {
+    async fn ended(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        limit: usize,
+    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.ended(after, limit).await }).await
+    }
+
+    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.logs_size(turn) }).await
+    }
+
+    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
+        self.reads.run(|reader| async move { reader.retention_time().await }).await
+    }
+
+    async fn reclaim(&self) -> Result<u64, StoreFault> {
+        let _only = self.reclaiming.lock().await;
+        let _removing = self.reader.blobs.begin_removing();
+        let reader = self.reader.clone();
+        let unreferred = blocking(move || reader.unreferred()).await?;
+        if unreferred.is_empty() {
+            return Ok(0);
+        }
+        // The commits that removed the references are on disk before the records go.
+        self.sync().await?;
+        let reader = self.reader.clone();
+        blocking(move || reader.remove_blobs(unreferred)).await
     }
 }

@@ -1,10 +1,10 @@
 //! Reading the logs and the journals of calls.
 
-use dispatch::ports::{RunLog, StoreFault};
+use dispatch::ports::{EndedTurn, RunLog, StoreFault};
 use domain::{CallIndex, TurnId};
 
 use super::keys::{self, read_count};
-use super::plan::Earlier;
+use super::plan::{Change, Earlier, Plan, signed};
 use super::reader::{Reader, damaged};
 use crate::fault::fault;
 use crate::record::Record;
@@ -21,6 +21,50 @@ impl Reader {
             });
         }
         Ok(earlier)
+    }
+
+    /// The size of the logs of a turn's calls. `None` if there are none.
+    pub(super) fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
+        let mut size = None;
+        for (key, value) in self.logs_of(turn)? {
+            size = Some(size.unwrap_or(0) + self.log_size(&key, &value));
+        }
+        Ok(size)
+    }
+
+    /// Adds to the plan the removal of the logs of an ended turn, which has this size with them.
+    pub(super) fn forget_logs(&self, row: &EndedTurn, bytes: u64, plan: &mut Plan) -> Result<(), StoreFault> {
+        let mut size = 0_u64;
+        for (key, value) in self.logs_of(row.turn)? {
+            size = size.saturating_add(self.log_size(&key, &value));
+            match keys::stamped(&value) {
+                Some((_, held)) => plan.checked.push((key, Change::Remove(held.to_vec()))),
+                None => plan.removed.push(key),
+            }
+        }
+        // Lines that were written after the end of the turn were never counted.
+        let size = size.min(bytes);
+        let (before, after) = (plan.ended(row, bytes)?, plan.ended(row, bytes - size)?);
+        let key = keys::ended(row.key());
+        plan.checked.push((key.clone(), Change::Remove(before)));
+        plan.checked.push((key, Change::Put(after)));
+        plan.checked.push((keys::kept(&row.caller), Change::Count(-signed(size), Vec::new())));
+        Ok(())
+    }
+
+    fn logs_of(&self, turn: TurnId) -> Result<Vec<keys::Entry>, StoreFault> {
+        let entries = self.tree.scan_prefix(keys::of_calls(keys::RUN_LOG, turn));
+        entries
+            .map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())))
+            .collect::<Result<_, _>>()
+            .map_err(fault("read the log of a call"))
+    }
+
+    fn log_size(&self, key: &[u8], value: &[u8]) -> u64 {
+        match keys::record(key, value).map(|record| self.blobs.size(record)) {
+            None | Some(usize::MAX) => 0,
+            Some(size) => size as u64,
+        }
     }
 
     /// Leaves out logs that are damaged.

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use dispatch::ports::{Checkpoint, Head, Position, Source, StoreFault, Tampering, Walk};
-use domain::TurnId;
 use tokio::sync::watch;
 
 use super::chain;
@@ -14,7 +13,7 @@ use super::durable::Durable;
 use super::folder::Folder;
 use super::keys;
 use super::reader::Reader;
-use super::remains::Remains;
+use super::remains::{self, Remains};
 use super::set_aside::SetAside;
 use super::tree::Tree;
 use crate::OpenError;
@@ -90,10 +89,9 @@ fn stray(reader: &Reader) -> Result<Option<Tampering>, StoreFault> {
     }
     for entry in reader.tree.scan_prefix([keys::REMOVED]) {
         let (key, value) = entry.map_err(fault("read what is stored"))?;
-        let turn = keys::tail_u128(&key).map(TurnId::from_bits);
         // The walk has found that an entry is damaged.
-        let Some((turn, (_, remains))) = turn.zip(Remains::read(&value)) else { continue };
-        for (number, (position, _)) in (0..).zip(remains.records()) {
+        let Some(((turn, begin), (_, remains))) = remains::read_key(&key).zip(Remains::read(&value)) else { continue };
+        for (number, (position, _)) in (begin..).zip(remains.records()) {
             // A salvage does not know the positions of all commits.
             if position != Position::default() && !is_linked(reader, position, Source::Turn { turn, number })? {
                 first = first.filter(|first| first.at <= position).or_else(|| {

@@ -103,6 +103,7 @@ laws! {
         logs_are_read_by_call_the_first_run_first
         a_shorter_log_never_replaces_a_longer_one
         logs_go_with_their_turn_and_none_follow
+        old_logs_go_before_their_turn
         logs_count_from_the_end_of_their_turn;
     journals:
         a_journal_is_what_was_appended_to_it

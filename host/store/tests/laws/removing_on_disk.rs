@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dispatch::ports::{
     AudienceChange, Audit as _, Commit, DeliveryRow, DeliveryState, EndedTurn, EndedTurns as _, Feed, Head, Loaded,
-    Log as _, LogLine, Position, RowChange, RunLog, TurnToRemove,
+    Log as _, LogLine, Position, Recorded, RowChange, RunLog, TurnToRemove,
 };
 use domain::{
     CallIndex, ConversationId, Digest, Event, Json, Timestamp,
@@ -63,6 +63,41 @@ async fn large_records_go_when_nothing_refers_to_them() {
     assert_eq!((store.reclaim().await.unwrap(), blobs(folder.path())), (1, 0));
     assert_eq!(store.check().unwrap().problems, []);
     drop((store, subject));
+    assert!(verify(folder.path(), &StoreSettings::default(), Vec::new()).is_ok());
+}
+
+/// As many commits as 27 durable calls with 1,000 steps make. All of their digests are larger than a page of sled.
+#[tokio::test(flavor = "multi_thread")]
+async fn remains_of_a_long_turn_are_no_file_of_sled() {
+    const COMMITS: u32 = 54_000;
+    const AT_ONCE: u32 = 50;
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    let subject: Subject = store.clone();
+    for first in (0..COMMITS).step_by(AT_ONCE as usize) {
+        let commits = (first..COMMITS.min(first + AT_ONCE)).map(|number| {
+            let ended = RowChange::Ended(ended(1, 1), TurnEnd::Settled);
+            let commit = commit(1, number, 1).with((number + 1 == COMMITS).then_some(ended));
+            let store = subject.clone();
+            async move { store.append(&commit).await.unwrap() }
+        });
+        futures::future::join_all(commits).await;
+    }
+    let turn = to_remove(&subject, 1).await;
+    assert_eq!(turn.commits, COMMITS);
+    store.append(&removal([turn])).await.unwrap();
+    drop((store, subject));
+    assert_eq!(fs::read_dir(folder.path().join("sled/blobs")).unwrap().count(), 0, "sled does not sync these");
+
+    let store = opened(folder.path());
+    assert_eq!(store.check().unwrap().problems, []);
+    let removed = store.chain(Position(u64::from(COMMITS) - 1), 1).await.unwrap();
+    assert!(matches!(removed[0].record, Recorded::Removed { by: Some(Position(54_001)), .. }), "{removed:?}");
+    let mut lines = Vec::new();
+    store.export(&mut lines).unwrap();
+    let last = format!("\"number\":{},\"position\":{COMMITS},", COMMITS - 1);
+    assert_eq!(String::from_utf8(lines).unwrap().matches(&last).count(), 1);
+    drop(store);
     assert!(verify(folder.path(), &StoreSettings::default(), Vec::new()).is_ok());
 }
 

@@ -1,9 +1,14 @@
 //! Laws of the logs of calls.
 
-use dispatch::ports::{Commit, LogLine, RowChange, RunLog};
-use domain::{CallIndex, call::Level, event::TurnEnd};
+use dispatch::ports::{AppendError, Commit, EndedTurn, LogLine, RowChange, RunLog};
+use dispatch::{Hold, Mode, Pruned, RetentionRules, prune};
+use domain::{
+    CallIndex, Event, Span,
+    call::Level,
+    event::{Rejection, TurnEnd},
+};
 
-use crate::given::{Subject, commit, principal, time, turn};
+use crate::given::{Subject, commit, conversation, events, principal, time, turn};
 use crate::removing::{ended, removal, to_remove, turn_that_ended};
 
 /// The log of a run of the first call of a turn: its last line, which has this number.
@@ -62,6 +67,68 @@ pub(crate) async fn logs_go_with_their_turn_and_none_follow(store: Subject) {
     write(&store, &log(1, 2, 9)).await;
     assert_eq!(read(&store, 1, 0).await, []);
     assert_eq!(read(&store, 2, 0).await.len(), 2, "the log of another turn stays");
+}
+
+pub(crate) async fn old_logs_go_before_their_turn(store: Subject) {
+    const DAY: u64 = 24 * 60 * 60 * 1_000;
+    let large = LogLine { at: time(1), level: Level::Debug, text: "x".repeat(200 << 10) };
+    for (number, caller) in [(1, "ann"), (2, "ann"), (3, "held"), (4, "ann"), (5, "ann")] {
+        let row = EndedTurn { caller: principal(caller), ..ended(number, number * DAY) };
+        let log = RunLog { lines: vec![large.clone()], ..log(number, 1, 1) };
+        let rows =
+            [RowChange::RunLog(log), RowChange::Ended(row.clone(), TurnEnd::Settled), RowChange::Kept(row.caller)];
+        // A turn without a log is between the others.
+        let rows = rows.into_iter().skip(usize::from(number == 2)).collect::<Vec<_>>();
+        store.append(&started(number, number * DAY).with(rows)).await.unwrap();
+    }
+    let with_logs = async || {
+        let mut found = Vec::new();
+        for number in 1..=5 {
+            found.extend((!read(&store, number, 0).await.is_empty()).then_some(number));
+        }
+        found
+    };
+    let hold = Hold { callers: [principal("held")].into(), ..Hold::default() };
+    let (logs, turns) = (Some(Span::from_millis(3 * DAY)), Some(Span::from_millis(30 * DAY)));
+    let rules = RetentionRules { logs, turns, hold, ..RetentionRules::default() };
+    let prune = async |day: u64, mode| {
+        prune(store.clone(), store.clone(), store.clone(), rules.clone(), time(day * DAY), mode).await.unwrap()
+    };
+    let (head, kept) = (store.head().await.unwrap(), store.kept_bytes(&principal("ann")).await.unwrap());
+    let dry = prune(7, Mode::DryRun).await;
+    assert_eq!((with_logs().await, dry.logs.turns), (vec![1, 3, 4, 5], 2));
+    assert!((400 << 10..410 << 10).contains(&dry.logs.bytes), "{dry:?}");
+    assert_eq!(prune(7, Mode::Remove).await, dry);
+    assert_eq!(with_logs().await, [3, 5], "a hold keeps one, and one is too young");
+    assert_eq!(store.head().await.unwrap(), head, "logs are not in the audit");
+    let now = store.kept_bytes(&principal("ann")).await.unwrap();
+    assert_eq!(kept - now, dry.logs.bytes, "they do not count any more");
+    let sizes = store.ended(None, 9).await.unwrap().into_iter().filter(|(row, _)| row.caller == principal("ann"));
+    assert_eq!(sizes.map(|(_, bytes)| bytes).sum::<u64>(), now);
+    assert_eq!(prune(7, Mode::Remove).await, Pruned::default());
+    // The turns can still be removed. What goes with them is not counted as logs.
+    let done = prune(100, Mode::DryRun).await;
+    assert_eq!((done.logs.turns, done.removed.values().map(|of| of.turns).sum::<u64>()), (0, 4));
+    assert_eq!(prune(100, Mode::Remove).await, done);
+    assert_eq!((with_logs().await, store.kept_bytes(&principal("ann")).await.unwrap()), (vec![3], 0));
+
+    // The turn has changed since it was read.
+    let stale = RowChange::ForgetLogs(ended(1, DAY), 1);
+    assert!(matches!(store.append(&Commit::rows(vec![stale])).await, Err(AppendError::Changed)));
+}
+
+/// A commit with the beginning of a turn, which can be replayed.
+fn started(number: u64, at: u64) -> Commit {
+    let event = Event::TurnStarted {
+        turn: turn(number),
+        conversation: conversation("c"),
+        caller: principal("ann"),
+        rejection: Rejection::default(),
+        context: None,
+        parent: None,
+        at: time(at),
+    };
+    events(number, 0, vec![event])
 }
 
 pub(crate) async fn logs_count_from_the_end_of_their_turn(store: Subject) {

@@ -37,6 +37,9 @@ pub struct RetentionTable {
     pub call_log_bytes: Option<usize>,
     /// How many lines of the log of a call are kept, for each run. 0 keeps none. Default: 200.
     pub call_log_lines: Option<usize>,
+    /// How long the logs of the calls of an ended turn are kept, in days. They are removed with the turn, if that is earlier.
+    /// Default: as long as the turn.
+    pub call_logs_days: Option<NonZeroU32>,
     /// Turns that no rule removes.
     pub hold: HoldTable,
 }
@@ -77,6 +80,7 @@ impl RetentionTable {
             interval: self.interval_ms.map_or(default.interval, |pause| Span::from_millis(pause.get())),
             tools: self.tools_days.iter().map(|(tool, kept)| (tool.to_string(), days(*kept))).collect(),
             declared_min: self.declared_days_min.map(days),
+            logs: self.call_logs_days.map(days),
             hold: Hold {
                 conversations: self.hold.conversations.iter().map(|name| name.0.clone()).collect(),
                 callers: self.hold.callers.iter().map(|name| name.0.clone()).collect(),

@@ -9,7 +9,7 @@ use super::*;
 use crate::sled::SledStore;
 use crate::sled::database_file::Syncs;
 use crate::sled::keys::Entry;
-use crate::sled::remains::remains;
+use crate::sled::remains;
 use crate::sled::tree::reads;
 
 fn id(number: u128) -> StandingId {
@@ -152,7 +152,7 @@ async fn removal_is_shown_once_it_is_on_disk() {
     let entries: [Entry; 4] = [
         (keys::at(&keys::feed(&conversation), Position(1)), keys::pointer(turn, 0)),
         (keys::at(&[keys::AUDIT], Position(1)), keys::link(record, Source::Turn { turn, number: 0 })),
-        (keys::removed(turn), remains(Position(5), b"c", [(Position(1), record)])),
+        remains::entries(turn, Position(5), b"c", &[(Position(1), record)]).next().unwrap(),
         (keys::at(&[keys::REMOVAL], Position(5)), fact),
     ];
     for (key, value) in entries {

@@ -1,6 +1,7 @@
 //! The commits of a salvaged store: the chain of the audit, and the records behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use dispatch::ports::{Head, Position, Source, StoreFault};
 use domain::{
@@ -8,7 +9,7 @@ use domain::{
     retention::{Removal, RemovalRule, RemovedTurn},
 };
 
-use super::super::remains::{Remains, lost, lost_record, tombstone, tombstone_of};
+use super::super::remains::{self, Remains, lost, lost_record, tombstone, tombstone_of};
 use super::super::{blobs, chain, keys};
 use super::{SALVAGE, Salvage, scan};
 use crate::fault::fault;
@@ -122,9 +123,8 @@ impl Salvage {
             Ok(())
         })?;
         scan(&self.source, &[keys::REMOVED], |key, value| {
-            let remains = keys::tail_u128(key).map(TurnId::from_bits).zip(Remains::read(value));
-            if let Some((turn, (_, remains))) = remains {
-                for (number, (position, _)) in (0..).zip(remains.records()) {
+            if let Some(((turn, first), (_, remains))) = remains::read_key(key).zip(Remains::read(value)) {
+                for (number, (position, _)) in (first..).zip(remains.records()) {
                     each(position, Source::Turn { turn, number });
                 }
             }
@@ -136,8 +136,7 @@ impl Salvage {
     /// The record of a commit of a removed turn.
     fn removed(&self, position: Position, source: Source) -> Found {
         let Source::Turn { turn, number } = source else { return Found::Lost(None) };
-        let remains = self.get(&keys::removed(turn));
-        let record = remains.as_deref().and_then(Remains::read).and_then(|(_, remains)| remains.record(number));
+        let Ok(record) = remains::record_of(turn, number, |key| Ok::<_, Infallible>(self.get(key)));
         match record {
             Some((at, digest)) if at == position => Found::Whole(tombstone_of(position, digest), digest),
             _ => Found::Lost(None),

@@ -8,7 +8,7 @@ use dispatch::ports::{
 use domain::{Event, StandingId, Timestamp, Turn, TurnId, effect::Due, journal::Entry, standing::StandingRow};
 
 use super::super::plan::{Change, Earlier, Plan};
-use super::super::remains::Remains;
+use super::super::remains::{self, Remains};
 use super::super::tree::{Tree, attempt};
 use super::super::{
     VALUES, blobs,
@@ -70,11 +70,11 @@ impl Salvage {
         for (key, value) in entries.drain(..) {
             if !self.is_intact(&key, &value)? {
                 self.count_lost(&key);
-            } else if let (Some(&keys::REMOVED), Some(turn)) = (key.first(), keys::tail_u128(&key)) {
+            } else if let (Some(&keys::REMOVED), Some((turn, _))) = (key.first(), remains::read_key(&key)) {
                 // In the form of format 4, as the rest of the new store. The commits follow the chain.
                 let (by, remains) = Remains::read(&value).unwrap_or_default();
                 let name = remains.conversation.as_bytes();
-                self.out.put(keys::removed_before(TurnId::from_bits(turn)), removed_by(by, name))?;
+                self.out.put(keys::removed_before(turn), removed_by(by, name))?;
             } else {
                 self.out.put(key, value)?;
             }
