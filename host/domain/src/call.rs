@@ -141,6 +141,8 @@ pub struct Call {
     /// Members of the provider's call that its result repeats: a JSON object.
     pub origin: Option<Json>,
     pub attempts: u32,
+    /// The attempts before the one that was the last when a step of its code ended, or when somebody decided about its requests.
+    pub attempts_before_progress: u32,
     /// When its guest first began to run.
     pub started_at: Option<Timestamp>,
     /// The usage of its guest, if one ran to its end.
@@ -286,6 +288,13 @@ impl Call {
         };
         let continued = self.steps().count() + self.suspensions.iter().filter(is_continued).count();
         self.attempts.saturating_add(u32::try_from(continued).unwrap_or(u32::MAX))
+    }
+
+    /// The number of attempts since it last made progress, with the one that made it. So a call that waits for weeks does
+    /// not end because the host was killed a few times meanwhile.
+    #[must_use]
+    pub const fn tries(&self) -> u32 {
+        self.attempts.saturating_sub(self.attempts_before_progress)
     }
 
     /// Whether an external system sent it a result, directly or to a call of its nested turns.
