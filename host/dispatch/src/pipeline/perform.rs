@@ -208,8 +208,8 @@ impl Pipeline {
         let nothing = JournalBounds { entries: 0, bytes: 0 };
         let length = self.journals.journal_page(turn.id, call, 0, nothing).await?.length;
         let (committer, mint) = (self.committer.clone(), self.shared.mint.clone());
-        let (caller, summary) = (turn.caller.clone(), Mutex::default());
-        let writer = JournalWriter { committer, turn: turn.id, call, run, caller, mint, summary };
+        let (logs, caller, summary) = (self.logs.clone(), turn.caller.clone(), Mutex::default());
+        let writer = JournalWriter { committer, logs, turn: turn.id, call, run, caller, mint, summary };
         let (journals, bounds) = (self.journals.clone(), self.shared.settings.journal);
         Ok(Some(UnreadJournal { journals, writer, bounds, length }))
     }
