@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::gate::{self, Phase};
 use crate::{
-    CallId, Digest, Json, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span, StandingId, Suspension,
-    SuspensionId, Timestamp,
+    CallId, Digest, Json, Limits, ObservableLimits, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span,
+    StandingId, Suspension, SuspensionId, Timestamp,
     approvers::Need,
     doubt::{DecidedRequest, DoubtfulRequests},
     link::SentLink,
@@ -31,8 +31,30 @@ pub struct Pinned {
     pub recovery: Recovery,
     /// Whether its code may wait in the middle.
     pub durable: bool,
+    /// The surroundings of each run of a durable call. `None`: the call is not durable, or an older host accepted it. Then the
+    /// limits of today apply to each run.
+    pub frozen: Option<Frozen>,
     /// The terms of its waits. `None` for a call that never waits.
     pub wait: Option<Wait>,
+}
+
+/// What no change of the host changes for the runs of a durable call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frozen {
+    /// The version of the clocks, random numbers and journal that its guest sees.
+    pub version: u32,
+    pub limits: ObservableLimits,
+}
+
+impl Frozen {
+    /// The version of this host. A change of what a guest sees in a later run makes another one.
+    pub const VERSION: u32 = 1;
+
+    /// For a call that is accepted now.
+    #[must_use]
+    pub const fn now(limits: &Limits) -> Self {
+        Self { version: Self::VERSION, limits: limits.observable() }
+    }
 }
 
 /// The terms of a call's waits, as its tool declares them.
