@@ -38,7 +38,7 @@ pub struct Pinned {
     pub wait: Option<Wait>,
 }
 
-/// What no change of the host changes for the runs of a durable call.
+/// The surroundings of a durable call, which stay the same for all of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frozen {
     /// The version of the clocks, random numbers and journal that its guest sees.
