@@ -58,6 +58,8 @@ pub struct MortalStore {
     /// The number of commits that were refused because they use a standing approval, if all of them are refused.
     spent: AtomicUsize,
     spends: AtomicBool,
+    /// The turn whose log is damaged.
+    damaged: Mutex<Option<TurnId>>,
     /// The number of due rows that were read.
     read: AtomicUsize,
     /// The number of pages of feeds and of logs that were read.
@@ -83,8 +85,7 @@ fn close(gate: &Gate) -> Arc<Semaphore> {
 async fn pass(gate: &Gate) {
     let gate = gate.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     if let Some(gate) = gate {
-        let permit = gate.acquire().await;
-        permit.map(tokio::sync::SemaphorePermit::forget).ok();
+        gate.acquire().await.map(tokio::sync::SemaphorePermit::forget).ok();
     }
 }
 
@@ -105,6 +106,7 @@ impl MortalStore {
             gates: Mutex::default(),
             spent: AtomicUsize::new(0),
             spends: AtomicBool::new(false),
+            damaged: Mutex::default(),
             read: AtomicUsize::new(0),
             pages: AtomicUsize::new(0),
             logs: AtomicUsize::new(0),
@@ -117,6 +119,11 @@ impl MortalStore {
     /// Dies at the commit after this many more.
     pub fn die_after(&self, commits: usize, death: Death) {
         *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
+    }
+
+    /// The log of this turn is damaged.
+    pub fn damage(&self, turn: TurnId) {
+        *self.damaged.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(turn);
     }
 
     /// Returns when it has died.
@@ -214,10 +221,9 @@ impl MortalStore {
 
     fn fate(&self) -> Option<Death> {
         let mut fate = self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match fate.as_mut() {
-            None => None,
-            Some((0, death)) => Some(std::mem::replace(death, Death::Before)),
-            Some((left, _)) => {
+        match fate.as_mut()? {
+            (0, death) => Some(std::mem::replace(death, Death::Before)),
+            (left, _) => {
                 *left -= 1;
                 None
             }
@@ -247,9 +253,7 @@ impl Log for MortalStore {
         match self.fate() {
             None => return self.pass_on(commit).await,
             Some(Death::Before) => {}
-            Some(Death::After) => {
-                let _ = self.pass_on(commit).await;
-            }
+            Some(Death::After) => drop(self.pass_on(commit).await),
             Some(Death::Late) => {
                 *self.late.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(commit.clone());
             }
@@ -264,6 +268,9 @@ impl Log for MortalStore {
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         self.logs.fetch_add(1, Ordering::Relaxed);
         pass(&self.loading).await;
+        if *self.damaged.lock().unwrap_or_else(std::sync::PoisonError::into_inner) == Some(turn) {
+            return Err(StoreFault::damaged("load a turn", "a test damaged it"));
+        }
         self.inner.load_until(turn, commits).await
     }
 

@@ -192,6 +192,7 @@ pub fn live(name: &str, words: &str) -> KnownTool {
             _ => Recovery::Retry,
         },
         durable,
+        frozen: None,
         wait: waits.then(|| wait.clone()),
     };
     let tool = Tool {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use dispatch::ports::{Audit as _, CallLogs as _, Run, RunLog, RunMonitor};
 use dispatch::{Dispatcher, Error, Handle, LogBounds, Parts, TurnRequest, Until};
-use domain::{CallIndex, Principal, Span, TurnId, call::Level, principal::Role, turn::TurnSettings};
+use domain::journal::{Entry, Record};
+use domain::{CallIndex, Digest, Principal, Span, Timestamp, TurnId, call::Level, principal::Role, turn::TurnSettings};
 use tokio::sync::{Notify, mpsc};
 use toolgate_tests::requests::{call, conversation, done, principal, turn};
 use toolgate_tests::tools::WordTools;
@@ -99,6 +100,39 @@ fn shown(runs: &[RunLog]) -> Vec<String> {
         log.numbered().map(|(number, line)| format!("{}/{number} {}", log.run, line.text)).collect()
     };
     runs.iter().flat_map(lines).collect()
+}
+
+#[tokio::test]
+async fn lines_are_stored_with_the_next_entry_of_the_journal() {
+    let world = World::default();
+    let tools = WordTools::new(&["server:durable=yes"], |run: Run| async move {
+        assert!(run.monitor.try_start(Span::from_secs(1)));
+        run.monitor.log(Level::Info, "before the effect");
+        let (journal, _) = run.journal.unwrap();
+        journal.append(vec![entry()], Vec::new()).await.unwrap();
+        run.monitor.log(Level::Info, "after it");
+        std::future::pending().await
+    });
+    let host = Dispatcher::start(world.parts(Arc::new(tools)));
+    let request = turn("c", [call("a", "tool_0", "{}")]);
+    let turn = host.handle().submit(&principal("ann", Role::Caller), request).await.unwrap().turn.id;
+    settle().await;
+    drop(host);
+    let stored = world.store.call_log(turn, CallIndex(0)).await.unwrap();
+    assert_eq!(shown(&stored), ["1/1 before the effect"], "the next run does not write it again");
+}
+
+fn entry() -> Entry {
+    Entry {
+        number: 0,
+        step: 0,
+        run: None,
+        function: None,
+        digest: Digest::of("effect"),
+        at: Timestamp::from_millis(0),
+        salt: None,
+        record: Record::Begun("effect".into()),
+    }
 }
 
 #[tokio::test]

@@ -215,6 +215,21 @@ async fn call_gets_the_results_when_all_calls_have_ended() {
     assert_eq!(asked[..3], [("tool_0".to_owned(), "c".to_owned(), None), through("tool_1"), through("tool_2")]);
 }
 
+#[tokio::test]
+async fn call_whose_nested_turn_is_damaged_gets_failures() {
+    let mut host = NestingHost::started(BOTH);
+    let id = host.submit().await;
+    let child = host.nested().await[0].id;
+    host.running = None;
+    host.store = Arc::new(MortalStore::new(host.world.store.clone()));
+    host.store.damage(child);
+    host.start();
+    settle().await;
+    let result = host.result(id).await;
+    assert_eq!(result.matches(r#"{"ok":false,"error":{"code":"host_fault""#).count(), BOTH.len(), "{result}");
+    assert!(result.contains("the stored record of the nested turn is damaged"), "{result}");
+}
+
 /// A standing approval for two uses.
 fn standing(suspension: SuspensionId) -> Answer {
     let terms = StandingTerms { time: Span::from_secs(3_600), uses: 2, pin: Pin::All };

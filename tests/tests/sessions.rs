@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use toolgate_tests::browser::Browser;
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::{Client, suspension_of};
+use toolgate_tests::steps::waiting;
 
 #[test]
 fn kill_keeps_log_ins_log_outs_and_used_links() {
@@ -68,4 +69,27 @@ fn vote_through_a_link_is_marked() {
     let read = read(&bob);
     assert_eq!((&read["votes"][0]["by"], &read["votes"][0]["via"]), (&json!("alice"), &json!("link")), "it stays");
     assert_eq!((&read["closed"]["by"], &read["closed"]["via"]), (&json!("bob"), &json!("api")));
+}
+
+#[test]
+fn link_answers_a_question_in_the_middle_of_a_call() {
+    let mut host = Setup::with(&["rollout"]).start();
+    let call = json!([{"id": "r", "tool": "roll_out", "arguments": {"version": "1.4.2", "settles_s": 1}}]);
+    let turn = host.agent.submit("c", call);
+    let asked = waiting(&host, &turn, 1)["suspension"].as_str().unwrap().to_owned();
+    let link = host.admin.post(&format!("/v1/suspensions/{asked}/links"), &json!({"principal": "alice"})).ok(200);
+    host.restart();
+    let opened = host.stranger().post("/v1/session/link", &json!({"link": link["url"]}));
+    let by_link = Browser::of(host.stranger(), &opened);
+    let resolve = format!("/v1/suspensions/{asked}/resolve");
+    let place = json!({"decision": "answer", "data": {"environment": "live"}});
+    assert_eq!(by_link.send("POST", &resolve, &place).ok(200)["state"], "answer");
+    let proposed = waiting(&host, &turn, 2);
+    assert_eq!(proposed["arguments"]["environment"], "live", "the call goes on with it: {proposed:#}");
+    host.stranger().post("/v1/session/link", &json!({"link": link["url"]})).problem(409, "stale");
+    let next = format!("/v1/suspensions/{}/resolve", proposed["suspension"].as_str().unwrap());
+    let refused = by_link.send("POST", &next, &json!({"decision": "approve"}));
+    assert_eq!(refused.status, 403, "the link is for one question: {}", refused.text);
+    let read = host.approver.get(&format!("/v1/suspensions/{asked}")).ok(200);
+    assert_eq!((&read["closed"]["by"], &read["closed"]["via"]), (&json!("alice"), &json!("link")));
 }

@@ -11,6 +11,8 @@ mod doubts;
 mod folders;
 #[path = "versions/kinds.rs"]
 mod kinds;
+#[path = "versions/limits.rs"]
+mod limits;
 #[path = "versions/nested.rs"]
 mod nested;
 #[path = "versions/people.rs"]

@@ -8,8 +8,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolgate_tests::browser::Browser;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{path, suspension_of};
+use toolgate_tests::steps::waiting;
 use webhook::SigningSecret;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -131,6 +133,38 @@ fn unacknowledged_message_is_sent_again_after_a_kill() {
     assert_eq!(closed.header("webhook-id"), format!("{suspension}-closed"));
     closed.answer("200 OK");
     delivery(&host, &suspension, "closed", "delivered", 1);
+}
+
+#[test]
+fn message_about_an_approval_in_the_middle_has_a_link_for_it() {
+    let receiver = Receiver::new();
+    let table = format!(
+        "[[webhook]]\nname = \"pager\"\nurl = \"http://{}/\"\nsecret_file = \"pager.secret\"\nprivate = true\n\
+         kinds = [\"approval\"]\nlink = {{ principal = \"alice\", base = \"https://gate.test\" }}",
+        receiver.address()
+    );
+    let mut host = Setup::with(&["rollout"]).tables(&table).prepare();
+    std::fs::write(host.folder().join("pager.secret"), SECRET).unwrap();
+    host.start();
+    let turn = host.agent.call("c", "roll_out", json!({"version": "1.4.2", "settles_s": 1}));
+    let asked = suspension_of(&turn);
+    let place = json!({"decision": "answer", "data": {"environment": "live"}});
+    assert_eq!(host.approver.resolve(&asked, place).status, 200);
+    let opened = receiver.next();
+    let body: Value = serde_json::from_str(&opened.body).unwrap();
+    let proposed = waiting(&host, &turn, 2)["suspension"].clone();
+    assert_eq!((&body["suspension"]["kind"], &body["suspension"]["suspension"]), (&json!("approval"), &proposed));
+    let link = body["url"].as_str().unwrap().strip_prefix("https://gate.test").unwrap();
+    let session = Browser::of(host.stranger(), &host.stranger().post("/v1/session/link", &json!({"link": link})));
+    let approved = session.resolve(proposed.as_str().unwrap(), &json!({"decision": "approve"}));
+    assert_eq!(approved.ok(200)["state"], "approve");
+    opened.answer("204 No Content");
+    let closed = receiver.next();
+    assert_eq!(closed.header("webhook-id"), format!("{}-closed", proposed.as_str().unwrap()));
+    closed.answer("204 No Content");
+    let last = waiting(&host, &turn, 4);
+    assert_eq!(host.approver.resolve(last["suspension"].as_str().unwrap(), json!({"decision": "healthy"})).status, 200);
+    assert_eq!(host.agent.settled(&turn)["calls"][0]["content"]["result"]["state"], "done");
 }
 
 #[test]

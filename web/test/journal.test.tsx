@@ -1,9 +1,13 @@
 // The journal of a durable call in the timeline.
 import { act } from "react";
-import { expect, it } from "vitest";
-import { Parts } from "../src/parts/journal";
+import { expect, it, vi } from "vitest";
+import { Journal, Parts } from "../src/parts/journal";
 import { allEntries, partsOf } from "../src/timeline/journal";
+import type { TimelineCall } from "../src/timeline/timeline";
 import { place, root } from "./mounted";
+
+const callJournal = vi.fn(async () => ({ entries: [], length: 0, next: null }));
+vi.mock("../src/session", () => ({ useSession: () => ({ host: { toolgate: { callJournal } } }) }));
 
 const entry = (number: number, more: object = {}) => ({
   number,
@@ -62,4 +66,21 @@ it("reads all pages of a journal, up to a bound", async () => {
   expect((await allEntries(page)).entries.map(({ number }) => number)).toEqual([0, 1, 2, 3, 4]);
   expect(read).toEqual([undefined, 0, 1, 2, 3]);
   expect(await allEntries(page, 2)).toMatchObject({ entries: [{ number: 0 }, { number: 1 }], length: 5 });
+});
+
+it("reads the journal again while the call runs", async () => {
+  vi.useFakeTimers();
+  const show = (state: string) => {
+    const call = { id: "c", state, attempt: 1, waits: [] } as unknown as TimelineCall;
+    return act(async () => root.render(<Journal conversation="c" call={call} />));
+  };
+  const passes = () => act(async () => vi.advanceTimersByTime(3_000));
+  await show("running");
+  await passes();
+  await passes();
+  expect(callJournal).toHaveBeenCalledTimes(3);
+  await show("awaiting");
+  await passes();
+  expect(callJournal).toHaveBeenCalledTimes(4);
+  vi.useRealTimers();
 });

@@ -14,6 +14,7 @@ use domain::{
 
 use crate::committer::{Committer, Contributor, TurnChange};
 use crate::ports::{AppendError, Commit, JournalRow, Journals, RowChange, Run, RunJournal, StoreFault};
+use crate::run_logs::RunLogs;
 
 /// Contributes the run that may append.
 pub(crate) struct JournalRuns;
@@ -38,6 +39,7 @@ fn appending(call: &Call) -> Option<u32> {
 /// Appends for one run.
 pub(crate) struct JournalWriter {
     pub(crate) committer: Arc<Committer>,
+    pub(crate) logs: Arc<RunLogs>,
     pub(crate) turn: TurnId,
     pub(crate) call: CallIndex,
     pub(crate) run: u32,
@@ -84,7 +86,10 @@ impl RunJournal for JournalWriter {
         let entries: Vec<Entry> = entries.into_iter().map(stored).collect();
         let row = |entry| RowChange::JournalEntry(JournalRow { turn, call, run, entry });
         let counted = RowChange::Kept(self.caller.clone());
+        // The next run does not write the lines before these entries again.
+        let logs = self.logs.unstored_of(turn, call, run);
         let rows = entries.iter().cloned().map(row).chain(values.into_iter().map(RowChange::Value)).chain([counted]);
+        let rows = rows.chain(logs);
         self.committer.record(Commit::rows(rows.collect())).await?;
         let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
         *summary = entries.iter().fold(*summary, JournalSummary::then);

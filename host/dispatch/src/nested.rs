@@ -117,7 +117,13 @@ enum Next {
 async fn step(handle: &Handle, nesting: Nesting) -> Result<Next, Error> {
     let parent = handle.turn_for_host(nesting.parent).await?;
     let wait = parent.as_ref().and_then(|turn| Waiting::of(turn, nesting.child));
-    match (wait, handle.turn_for_host(nesting.child).await?) {
+    let child = match (handle.turn_for_host(nesting.child).await, &wait) {
+        (Err(error), Some(Waiting { turn, nested, .. })) if error.is_damage() => {
+            return refuse(handle, turn, nested, &damaged()).await;
+        }
+        (child, _) => child?,
+    };
+    match (wait, child) {
         (Some(wait), None) => submit(handle, wait).await,
         (Some(_), Some(child)) => {
             if let Some(results) = child.nested_results() {
@@ -195,6 +201,13 @@ async fn refuse(handle: &Handle, turn: &Turn, nested: &NestedTurn, outcome: &Out
     let results = nested::refused(nested.calls.len(), outcome);
     handle.return_nested(turn.id, nested.turn, results).await?;
     Ok(Next::Again)
+}
+
+/// The outcome of each call of a nested turn that cannot be read.
+fn damaged() -> Outcome {
+    let message = "the stored record of the nested turn is damaged, so its results are unknown. Its calls may have taken effect; \
+                   check before repeating them";
+    Outcome::Failed(Failure::new(FailureCode::HostFault, message))
 }
 
 /// The principal of a turn, as its caller.

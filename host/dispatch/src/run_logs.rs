@@ -1,6 +1,7 @@
 //! The logs of running calls. A guest writes its lines to memory, and only the last ones are kept. They are stored with
-//! the next commit of the turn, such as the outcome of the call, or a second later with those of other calls. No line has
-//! a commit of its own. A crash loses the lines of the last second.
+//! the next commit of the turn, such as the outcome of the call, with the next entries of the call's journal, or a second
+//! later with those of other calls. No line has a commit of its own. A crash loses at most the lines of the last second. A
+//! durable call loses none before its last entry on disk, because its next run does not write them again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeBounds;
@@ -91,6 +92,12 @@ impl RunLogs {
                 }
             }
         }
+    }
+
+    /// The log of a run, if it has lines that are not stored.
+    pub(crate) fn unstored_of(&self, turn: TurnId, call: CallIndex, run: u32) -> Vec<RowChange> {
+        let key = (turn, call, run);
+        self.unstored(key..=key)
     }
 
     /// The logs with lines that are not stored.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::gate::{self, Phase};
 use crate::{
-    CallId, Digest, Json, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span, StandingId, Suspension,
-    SuspensionId, Timestamp,
+    CallId, Digest, Json, Limits, ObservableLimits, Outcome, OwnerId, PluginName, PrincipalId, Receipt, Span,
+    StandingId, Suspension, SuspensionId, Timestamp,
     approvers::Need,
     doubt::{DecidedRequest, DoubtfulRequests},
     link::SentLink,
@@ -31,8 +31,30 @@ pub struct Pinned {
     pub recovery: Recovery,
     /// Whether its code may wait in the middle.
     pub durable: bool,
+    /// The surroundings of each run of a durable call. `None`: the call is not durable, or an older host accepted it. Then the
+    /// limits of today apply to each run.
+    pub frozen: Option<Frozen>,
     /// The terms of its waits. `None` for a call that never waits.
     pub wait: Option<Wait>,
+}
+
+/// The surroundings of a durable call, which stay the same for all of its runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frozen {
+    /// The version of the clocks, random numbers and journal that its guest sees.
+    pub version: u32,
+    pub limits: ObservableLimits,
+}
+
+impl Frozen {
+    /// The version of this host. A change of what a guest sees in a later run makes another one.
+    pub const VERSION: u32 = 1;
+
+    /// For a call that is accepted now.
+    #[must_use]
+    pub const fn now(limits: &Limits) -> Self {
+        Self { version: Self::VERSION, limits: limits.observable() }
+    }
 }
 
 /// The terms of a call's waits, as its tool declares them.
@@ -141,6 +163,8 @@ pub struct Call {
     /// Members of the provider's call that its result repeats: a JSON object.
     pub origin: Option<Json>,
     pub attempts: u32,
+    /// The attempts before the one that was the last when a step of its code ended, or when somebody decided about its requests.
+    pub attempts_before_progress: u32,
     /// When its guest first began to run.
     pub started_at: Option<Timestamp>,
     /// The usage of its guest, if one ran to its end.
@@ -286,6 +310,13 @@ impl Call {
         };
         let continued = self.steps().count() + self.suspensions.iter().filter(is_continued).count();
         self.attempts.saturating_add(u32::try_from(continued).unwrap_or(u32::MAX))
+    }
+
+    /// The number of attempts since it last made progress, with the one that made it. So a call that waits for weeks does
+    /// not end because the host was killed a few times meanwhile.
+    #[must_use]
+    pub const fn tries(&self) -> u32 {
+        self.attempts.saturating_sub(self.attempts_before_progress)
     }
 
     /// Whether an external system sent it a result, directly or to a call of its nested turns.

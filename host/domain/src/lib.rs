@@ -56,7 +56,7 @@ pub use ids::{
     CallId, CallIndex, ConversationId, LinkId, OwnerId, PluginName, SignalName, StandingId, SuspensionId, TurnId,
 };
 pub use json::Json;
-pub use limits::{CatalogLimits, Limits};
+pub use limits::{CatalogLimits, Limits, ObservableLimits};
 pub use load_rule::LoadRule;
 pub use outcome::Outcome;
 pub use principal::{Principal, PrincipalId};

@@ -62,6 +62,83 @@ pub struct Limits {
     pub http_received: usize,
 }
 
+/// The limits on one call that its guest can observe: it gets an error, or less than it asked for. All runs of a durable call have
+/// the same ones, so that a later run repeats an earlier one also if the operator has changed the limits meanwhile. The fields are
+/// those of [`Limits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObservableLimits {
+    pub memory: usize,
+    pub table_elements: usize,
+    pub instances: usize,
+    pub hostcall_bytes: usize,
+    pub handles: usize,
+    pub arguments: usize,
+    pub host_bytes: usize,
+    pub host_calls: u64,
+    pub keyvalue_written: usize,
+    pub http_requests: u32,
+    pub http_concurrent: u32,
+    pub http_sent: usize,
+    pub http_received: usize,
+}
+
+impl Limits {
+    #[must_use]
+    pub const fn observable(&self) -> ObservableLimits {
+        ObservableLimits {
+            memory: self.memory,
+            table_elements: self.table_elements,
+            instances: self.instances,
+            hostcall_bytes: self.hostcall_bytes,
+            handles: self.handles,
+            arguments: self.arguments,
+            host_bytes: self.host_bytes,
+            host_calls: self.host_calls,
+            keyvalue_written: self.keyvalue_written,
+            http_requests: self.http_requests,
+            http_concurrent: self.http_concurrent,
+            http_sent: self.http_sent,
+            http_received: self.http_received,
+        }
+    }
+
+    /// These limits with others for all that a guest can observe.
+    #[must_use]
+    pub const fn with_observable(self, observable: &ObservableLimits) -> Self {
+        let ObservableLimits {
+            memory,
+            table_elements,
+            instances,
+            hostcall_bytes,
+            handles,
+            arguments,
+            host_bytes,
+            host_calls,
+            keyvalue_written,
+            http_requests,
+            http_concurrent,
+            http_sent,
+            http_received,
+        } = *observable;
+        Self {
+            memory,
+            table_elements,
+            instances,
+            hostcall_bytes,
+            handles,
+            arguments,
+            host_bytes,
+            host_calls,
+            keyvalue_written,
+            http_requests,
+            http_concurrent,
+            http_sent,
+            http_received,
+            ..self
+        }
+    }
+}
+
 impl Default for Limits {
     /// These limits suffice for a Python or JavaScript guest, which needs 13 MB before its code runs.
     fn default() -> Self {

@@ -114,6 +114,7 @@ impl Turn {
                     ruled_by: ruled_by.clone(),
                     origin: origin.clone(),
                     attempts: 0,
+                    attempts_before_progress: 0,
                     started_at: None,
                     receipt: None,
                 })
@@ -268,7 +269,10 @@ impl Call {
                 self.started_at.get_or_insert(*at);
                 self.state = CallState::Running(*running);
             }
-            CallEvent::Resumed { running, .. } => self.state = CallState::Running(*running),
+            CallEvent::Resumed { running, .. } => {
+                self.attempts_before_progress = self.attempts.saturating_sub(1);
+                self.state = CallState::Running(*running);
+            }
             CallEvent::LeaseExtended { lease_end } => {
                 if let CallState::Running(running) = &mut self.state {
                     running.lease_end = *lease_end;

@@ -92,6 +92,7 @@ fn requested() -> impl Strategy<Value = Requested> {
             timeout: Span::from_secs(30),
             recovery,
             durable: false,
+            frozen: None,
             wait: Some(Wait {
                 expires: Span::from_secs(100),
                 on_expiry,

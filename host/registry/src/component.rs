@@ -8,7 +8,7 @@ use dispatch::ports::{AllowedEffects, KnownTool};
 use domain::gate::{self, Phase, Rule};
 use domain::{
     Digest, Limits, PluginName, Tool,
-    call::{Pinned, Wait},
+    call::{Frozen, Pinned, Wait},
     tool::Executor,
 };
 use tokio::sync::OnceCell;
@@ -101,6 +101,7 @@ pub(crate) fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits, gra
         timeout: options.timeout.map_or(limits.time, |timeout| timeout.min(limits.time)),
         recovery: options.recovery,
         durable: options.durable,
+        frozen: options.durable.then(|| Frozen::now(limits)),
         wait: (options.durable || phases.iter().any(|phase| phase.suspends())).then(|| wait.clone()),
     };
     let checks = Arc::new(Schemas::of(&tool));

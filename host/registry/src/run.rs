@@ -7,8 +7,7 @@ use capabilities::journal::{JournalWriter, Recording};
 use dispatch::ports::{End, KnownTool, Lingering, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
 use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
-    call::Level,
-    call::Pinned,
+    call::{Frozen, Level, Pinned},
     journal::{Entry, JournalBounds, JournalSummary, ValueChange},
     outcome::{Failure, FailureCode},
     step::{Durable, RunEnd, StepRequest, StepWait},
@@ -114,8 +113,13 @@ impl Tools for Registry {
 /// Runs a guest. The error is the outcome of a call whose guest did not run.
 async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let component = found(shared, &run.pinned).await?;
-    let loaded = loaded(shared, &component).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
+    let limits = match &run.pinned.frozen {
+        Some(frozen) if frozen.version != Frozen::VERSION => return unknown_version(&run, frozen.version),
+        Some(frozen) => limits.with_observable(&frozen.limits),
+        None => limits,
+    };
+    let loaded = loaded(shared, &component).await?;
     let job = Job {
         plugin: run.pinned.plugin.clone(),
         grants: component.grants.clone(),
@@ -136,6 +140,20 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         ended => shared.large_results.checked(&component.permits, tool, ended).await,
     };
     Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
+}
+
+/// The end of a call that a host of another version accepted. Its guest would see something else in a later run than in the first.
+fn unknown_version(run: &Run, version: u32) -> Result<End, Outcome> {
+    let why = format!(
+        "the call was accepted by a host with version {version} of the surroundings of durable calls, and this host has version {} \
+         only",
+        Frozen::VERSION
+    );
+    if run.durable.as_ref().is_some_and(Durable::has_begun) {
+        run.monitor.log(Level::Error, &format!("the call ends in doubt: {why}"));
+        return Ok(End::unrun(Outcome::InDoubt.into()));
+    }
+    Err(Outcome::Failed(Failure::new(FailureCode::HostFault, format!("{why}. Nothing was carried out"))))
 }
 
 /// The journal of the loop, for the sandbox.

@@ -137,6 +137,7 @@ impl LoadedComponent for FakeGuest {
         let result = match &*job.tool {
             "wait" => std::future::pending().await,
             "limits" => limits.time.millis().to_string(),
+            "memory" => limits.memory.to_string(),
             "who" => format!("{:?}", self.component["who"].as_str().unwrap_or_default()),
             _ => job.arguments.as_str().to_owned(),
         };

@@ -37,8 +37,9 @@ type Upgrade = Option<fn(&mut Value)>;
 /// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
 /// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 the waits that servers ask for
 /// and the summaries of journals. Version 5 has nested turns. Version 6 has requests in doubt, about which the recovery of
-/// a durable tool decides. Version 7 has the channels of answers, and of needs.
-const EVENTS: &[Upgrade] = &[None, None, None, None, Some(upgrades::durable_calls_fail_in_doubt), None];
+/// a durable tool decides. Version 7 has the channels of answers, and of needs. Version 8 has the limits of
+/// durable calls.
+const EVENTS: &[Upgrade] = &[None, None, None, None, Some(upgrades::durable_calls_fail_in_doubt), None, None];
 
 /// The version that is written.
 const fn newest(upgrades: &[Upgrade]) -> u8 {

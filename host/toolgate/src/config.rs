@@ -104,7 +104,8 @@ pub struct Config {
     /// How long a call waits for permission to run, in milliseconds. Default: 30000.
     pub queue_ms: Option<NonZeroU64>,
     /// The maximum number of attempts at one call. The host tries again if it was killed during an attempt, and if a durable call
-    /// could not be continued: then after a pause of 1 second, which doubles with each attempt up to 60 seconds. Default: 5.
+    /// could not be continued: then after a pause of 1 second, which doubles with each attempt up to 60 seconds. Attempts at a
+    /// durable call count from the end of its last wait. Default: 5.
     pub max_attempts: Option<NonZeroU32>,
     /// The maximum number of steps of one durable call. Each run repeats all of them. Default: 1000. Maximum: 1000.
     pub max_steps: Option<NonZeroUsize>,

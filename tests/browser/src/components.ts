@@ -24,6 +24,11 @@ export function plugin(name: string): Buffer {
   return built("plugins", name);
 }
 
+/** A component of `tests/illegal`. */
+export function illegal(name: string): Buffer {
+  return built("tests/illegal", name);
+}
+
 /** A component that declares these tools and returns its arguments. */
 export function fixture(tools: FixtureTool[]): Buffer {
   const component = built("tests/illegal", "fixture");

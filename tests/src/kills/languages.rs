@@ -19,6 +19,9 @@ const ROUNDS: usize = 3;
 /// The kind of a question.
 const ASKED: &str = "elicitation";
 
+/// The kills in a row that may come before each call asks again. A call that is killed more often without progress ends in doubt.
+const MAX_HASTY: u32 = 3;
+
 /// The longest time between an answer and a kill, in microseconds.
 const MAX_MOMENT: usize = 80_000;
 
@@ -61,6 +64,8 @@ struct Killed<'a> {
     open: Vec<Open>,
     random: Random,
     submitted: usize,
+    /// The last kills that came before each call asked.
+    hasty: u32,
     tally: Tally,
 }
 
@@ -70,7 +75,7 @@ struct Killed<'a> {
 /// When a kill changes something.
 #[must_use]
 pub fn run(plan: Plan, workers: &[Worker], server: &Server) -> Tally {
-    let setup = workers.iter().fold(Setup::default().settings("max_attempts = 1000"), |setup, worker| {
+    let setup = workers.iter().fold(Setup::default(), |setup, worker| {
         let name = worker.language.name();
         let grants = format!(
             "[plugin.{name}]\ncomponent = \"any\"\ngrants.keyvalue = true\n[[plugin.{name}.grants.http]]\n\
@@ -80,7 +85,8 @@ pub fn run(plan: Plan, workers: &[Worker], server: &Server) -> Tally {
         setup.component(name, worker.component.clone()).tables(&grants)
     });
     let (host, random) = (setup.start(), Random::new(plan.seed));
-    let mut killed = Killed { workers, host, server, open: Vec::new(), random, submitted: 0, tally: Tally::default() };
+    let mut killed =
+        Killed { workers, host, server, open: Vec::new(), random, submitted: 0, hasty: 0, tally: Tally::default() };
     while killed.tally.kills < plan.kills {
         killed.round();
         if killed.tally.kills.is_multiple_of(20) {
@@ -95,13 +101,17 @@ impl Killed<'_> {
     fn round(&mut self) {
         self.submit();
         self.answer(2);
-        if self.random.once_in(3) {
+        // A run that is killed each time before its next effect would never come further.
+        let is_patient = self.hasty >= MAX_HASTY;
+        let is_silent = self.random.once_in(3) && !is_patient;
+        if is_silent {
             self.server.fall_silent();
         }
-        // A run that is killed each time before its next effect would never come further.
-        if self.random.once_in(2) {
+        let waits = self.random.once_in(2) || is_patient;
+        if waits {
             self.until_asked();
         }
+        self.hasty = if waits && !is_silent { 0 } else { self.hasty + 1 };
         moment(&mut self.random, MAX_MOMENT);
         self.host.kill();
         self.server.answer_again();

@@ -187,11 +187,13 @@ impl Lives<'_> {
             let name = if number + 1 < turns.len() { format!("nested turn {number}") } else { "turn".to_owned() };
             steps.extend(turn.calls[0].steps().map(|step| format!("{name}: {step:?}")));
             let mut entries = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
-            // Somebody has decided to send a request again.
-            entries.dedup_by(|next, begun| {
-                matches!((&next.record, &begun.record), (Record::Begun(_), Record::Begun(_)))
-                    && next.digest == begun.digest
-            });
+            if self.sent_again > 0 {
+                // Somebody has decided to send a request again.
+                entries.dedup_by(|next, begun| {
+                    matches!((&next.record, &begun.record), (Record::Begun(_), Record::Begun(_)))
+                        && next.digest == begun.digest
+                });
+            }
             journal.extend((0..).zip(&entries).map(|(number, entry)| format!("{name}: {}", shown(number, entry))));
         }
         let outer = turns.last().and_then(|turn| turn.calls[0].outcome());

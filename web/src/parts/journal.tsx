@@ -10,6 +10,9 @@ import type { TimelineCall } from "../timeline/timeline";
 import { Badge, When } from "./bits";
 import { Shown } from "./page";
 
+/** A call that runs records more without an event. */
+const REFRESH_MS = 3_000;
+
 export function Journal({ conversation, call }: { conversation: string; call: TimelineCall }) {
   const { host } = useSession();
   const loaded = useLoad(`journal ${conversation} ${call.id}`, (signal) =>
@@ -30,6 +33,12 @@ export function Journal({ conversation, call }: { conversation: string; call: Ti
     before.current = stage;
     reload();
   }, [stage, reload]);
+  const runs = call.state === "running";
+  useEffect(() => {
+    if (!runs) return;
+    const timer = setInterval(reload, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [runs, reload]);
   return (
     <Shown loaded={loaded}>
       {({ entries, length }) => <Parts parts={partsOf(entries)} missing={length - entries.length} />}

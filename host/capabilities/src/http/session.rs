@@ -178,6 +178,21 @@ struct Open {
     unsafe_requests: u32,
 }
 
+/// Why a request is not sent.
+#[derive(Debug)]
+pub(super) enum Unsent {
+    /// The guest sees it.
+    Refused(Error),
+    /// It ends the run of a durable call. A later run may find what is missing now, and the guest must not see a difference.
+    Stopped(Stop),
+}
+
+impl From<Error> for Unsent {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
 type Sending = Box<dyn Future<Output = Result<(Response<WasiBody>, Processing), Error>> + Send>;
 type Processing = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
@@ -218,7 +233,8 @@ impl WasiHttpHooks for Requests {
                     Ok((answer.response(task).await?, nothing_more))
                 })
             }
-            Err(error) => Box::new(std::future::ready(Err(error))),
+            Err(Unsent::Refused(error)) => Box::new(std::future::ready(Err(error))),
+            Err(Unsent::Stopped(stop)) => stop.unwind(),
         }
     }
 }
@@ -257,14 +273,14 @@ impl Requests {
         request: Request<WasiBody>,
         options: RequestOptions,
         number: Option<u32>,
-    ) -> Result<Exchange, Error> {
+    ) -> Result<Exchange, Unsent> {
         let Some(open) = &mut self.open else {
             self.log.warn("http: no grant allows requests");
-            return Err(Error::HttpRequestDenied);
+            return Err(Error::HttpRequestDenied.into());
         };
         let Some(left) = self.left.checked_sub(1) else {
             self.log.warn("http: the call sends more requests than it may (limit `limits.http_requests`)");
-            return Err(Error::ConnectionLimitReached);
+            return Err(Error::ConnectionLimitReached.into());
         };
         self.left = left;
         let (parts, body) = request.into_parts();
@@ -275,18 +291,22 @@ impl Requests {
             for line in denial::explain(open.shared.plugin.as_str(), rules, &parts.method, &url) {
                 self.log.warn(&line);
             }
-            return Err(Error::HttpRequestDenied);
+            return Err(Error::HttpRequestDenied.into());
         }
         let reach = allowing.iter().map(|rule| rule.reach).find(|reach| *reach == Reach::Private).unwrap_or_default();
         let reads_body = open.shared.vault.reads_bodies(url.host_str().unwrap_or_default());
         // Charged until the guest has read or dropped the end of the answer's body.
         let held = EXCHANGE + open.shared.vault.held_back() + if reads_body { MAX_FILLED } else { 0 };
-        let charge = self.memory.charge(held).map_err(|stop| {
-            let key =
-                if matches!(stop, Stop::GuestMemory) { "`guest_memory_bytes`" } else { "limit `limits.host_bytes`" };
-            self.log.warn(&format!("http: no room for one more request at once ({key})"));
-            Error::ConnectionLimitReached
-        })?;
+        let charge = match self.memory.charge(held) {
+            Ok(charge) => charge,
+            Err(stop @ Stop::GuestMemory) if self.recorder.is_some() => return Err(Unsent::Stopped(stop)),
+            Err(stop) => {
+                let is_of_guests = matches!(stop, Stop::GuestMemory);
+                let key = if is_of_guests { "`guest_memory_bytes`" } else { "limit `limits.host_bytes`" };
+                self.log.warn(&format!("http: no room for one more request at once ({key})"));
+                return Err(Error::ConnectionLimitReached.into());
+            }
+        };
         let headers = open.headers(&parts.method, &url, parts.headers, number)?;
         Ok(Exchange {
             charge: Some(charge),

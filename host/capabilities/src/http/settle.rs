@@ -12,7 +12,7 @@ use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::recorded::{Complete, Recorder, name};
-use super::session::{Requests, is_safe};
+use super::session::{Requests, Unsent, is_safe};
 use super::whole::Whole;
 use crate::journal::{Effect, HostCall, Journal, JournalError};
 use crate::secrets::Vault;
@@ -205,7 +205,11 @@ impl Requests {
         let sent = Request::from_parts(parts.clone(), Full::from(body.clone()).map_err(Error::from).boxed_unsync());
         let exchange = match self.admit(sent, *options, Some(number)) {
             Ok(exchange) => exchange,
-            Err(error) => return Ok(Ok(failed(error)?)),
+            Err(Unsent::Refused(error)) => return Ok(Ok(failed(error)?)),
+            Err(Unsent::Stopped(stop)) if in_doubt => {
+                return Err(JournalError::Fault(format!("{named} could not be sent again: {stop}")).into());
+            }
+            Err(Unsent::Stopped(stop)) => return Err(stop.into()),
         };
         if !is_safe(&parts.method) && !is_begun {
             journal.begin(call).await?;

@@ -26,7 +26,7 @@ use super::session::{Session, Terms};
 use super::{AuthorLog, HttpClient, HttpRule, Reach, Resolver};
 use crate::journal::Journal;
 use crate::secrets::{Secret, Vault};
-use crate::usage::HostMemory;
+use crate::usage::{HostMemory, SharedMemory};
 
 /// A resolver with given answers, which records its questions. It repeats the last answer.
 #[derive(Default)]
@@ -75,6 +75,8 @@ struct Setup {
     authorities: Vec<Vec<u8>>,
     /// Of a durable call.
     journal: Option<Journal>,
+    /// The memory of all guests.
+    shared: Arc<dyn SharedMemory>,
 }
 
 impl Default for Setup {
@@ -82,7 +84,7 @@ impl Default for Setup {
     fn default() -> Self {
         let limits = Limits { http_time: Span::from_secs(20), ..Limits::default() };
         let found = vec![vec!["127.0.0.1"]];
-        Self { rules: vec![], secrets: vec![], limits, found, authorities: vec![], journal: None }
+        Self { rules: vec![], secrets: vec![], limits, found, authorities: vec![], journal: None, shared: Arc::new(()) }
     }
 }
 
@@ -133,7 +135,7 @@ impl Setup {
             vault,
             limits: self.limits,
         };
-        let memory = HostMemory::new(self.limits.host_bytes, Arc::new(()));
+        let memory = HostMemory::new(self.limits.host_bytes, self.shared);
         let recorder = self.journal.map(|journal| Recorder::new(journal, memory.clone(), lines.clone()));
         let session = Session::new(Some(terms), lines.clone(), memory.clone(), recorder);
         HttpCall { runtime, session, names: Arc::default(), lines, memory, placeholder }

@@ -117,9 +117,9 @@ impl Pipeline {
         drop(permit);
         if let RunEnd::Repeating(failure) = &ended {
             tracing::warn!(turn = %id, call = call.0, attempt, %failure.message, "a durable call could not be continued");
-            if attempt < self.shared.settings.max_attempts {
+            if due.tries < self.shared.settings.max_attempts {
                 stop.pause();
-                self.shared.clock.sleep(pause_after(attempt)).await;
+                self.shared.clock.sleep(pause_after(due.tries)).await;
             }
         }
         if stop.is_requested() {
@@ -191,7 +191,8 @@ impl Pipeline {
             let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun)
                 || journal.as_ref().is_some_and(|journal| journal.length > 0);
             let recheck = (waited || attempt > 1) && !has_begun;
-            Some(DueRun { run, scope: CallScope::of(turn), journal, has_begun, recheck })
+            let tries = turn.calls.get(call.get()).map_or(1, Call::tries);
+            Some(DueRun { run, scope: CallScope::of(turn), journal, has_begun, recheck, tries })
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
@@ -207,8 +208,8 @@ impl Pipeline {
         let nothing = JournalBounds { entries: 0, bytes: 0 };
         let length = self.journals.journal_page(turn.id, call, 0, nothing).await?.length;
         let (committer, mint) = (self.committer.clone(), self.shared.mint.clone());
-        let (caller, summary) = (turn.caller.clone(), Mutex::default());
-        let writer = JournalWriter { committer, turn: turn.id, call, run, caller, mint, summary };
+        let (logs, caller, summary) = (self.logs.clone(), turn.caller.clone(), Mutex::default());
+        let writer = JournalWriter { committer, logs, turn: turn.id, call, run, caller, mint, summary };
         let (journals, bounds) = (self.journals.clone(), self.shared.settings.journal);
         Ok(Some(UnreadJournal { journals, writer, bounds, length }))
     }
@@ -224,6 +225,8 @@ struct DueRun {
     has_begun: bool,
     /// Whether the policy must be asked again first.
     recheck: bool,
+    /// The number of attempts since the call last made progress, with this one.
+    tries: u32,
 }
 
 /// The run with its journal.
@@ -234,8 +237,8 @@ async fn with_journal(run: Run, journal: Option<UnreadJournal>) -> Result<Run, S
     }
 }
 
-/// How long the host waits after this attempt before the next one.
-fn pause_after(attempt: u32) -> Span {
-    let doubled = FIRST_PAUSE.millis().saturating_mul(2_u64.saturating_pow(attempt.saturating_sub(1)));
+/// How long the host waits after this many attempts without progress.
+fn pause_after(tries: u32) -> Span {
+    let doubled = FIRST_PAUSE.millis().saturating_mul(2_u64.saturating_pow(tries.saturating_sub(1)));
     Span::from_millis(doubled).min(MAX_PAUSE)
 }

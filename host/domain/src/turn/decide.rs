@@ -433,7 +433,7 @@ impl Draft {
         // A run of a durable call repeats nothing that was done. Requests in doubt are decided before its guest starts.
         let recovery = if pinned.durable { Recovery::Retry } else { pinned.recovery };
         match recovery {
-            Recovery::Retry if call.attempts < cx.settings.max_attempts => self.start(index, cx),
+            Recovery::Retry if call.tries() < cx.settings.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => self.ask_again(index, cx),
         }

@@ -31,7 +31,7 @@ pub struct TurnSettings {
     pub max_calls: usize,
     /// The maximum bytes of the results of a turn. A call whose result goes beyond them fails.
     pub turn_results: usize,
-    /// The maximum number of attempts at a call. It stops a guest that crashes the host each time.
+    /// The maximum number of attempts at a call, for a durable one since its last step ended. It stops a guest that crashes the host each time.
     pub max_attempts: u32,
     /// The maximum number of steps of a call.
     pub max_steps: usize,

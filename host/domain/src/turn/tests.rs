@@ -55,6 +55,7 @@ fn requested(index: usize, words: &str) -> Requested {
             _ => Recovery::Retry,
         },
         durable: option("durable").is_some(),
+        frozen: None,
         wait: Some(Wait {
             expires: Span::from_secs(100),
             on_expiry: match option("expiry") {

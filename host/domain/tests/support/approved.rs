@@ -60,6 +60,7 @@ pub(crate) fn pinned(call: &Call) -> Pinned {
         timeout: Span::from_secs(30),
         recovery: call.recovery,
         durable: false,
+        frozen: None,
         wait: Some(Wait {
             expires: Span::from_secs(100),
             on_expiry: call.on_expiry.clone(),

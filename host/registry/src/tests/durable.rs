@@ -5,17 +5,18 @@ use std::sync::Arc;
 use capabilities::Grants;
 use capabilities::filesystem::{Folder, FolderHandle};
 use capabilities::keyvalue::KeyValueQuota;
-use dispatch::ports::Tools as _;
+use dispatch::ports::{Run, Tools as _};
 use domain::{
-    Outcome,
+    Digest, Limits, Outcome, Timestamp,
+    call::{Frozen, Pinned},
     outcome::FailureCode,
-    step::{RunEnd, StepRequest, StepWait},
+    step::{Durable, RunEnd, Step, StepEnd, StepRequest, StepWait},
     tool::{Recovery, Risk},
 };
 use serde_json::{Value, json};
 
-use super::running::run;
-use crate::testing::{TestRegistry, plugin};
+use super::running::{ok, run};
+use crate::testing::{Notes, TestRegistry, plugin};
 use crate::{GrantHolder, NotLoaded, PluginSettings};
 
 const DURABLE: &str = "toolgate:plugin/durable@0.1.2";
@@ -130,4 +131,46 @@ async fn question_has_what_the_tool_declares_for_people() {
     let RunEnd::Waits(StepRequest { wait: StepWait::Answer(question), .. }) = ended else { panic!("{ended:?}") };
     assert_eq!((question.title.as_deref(), question.risk), (Some("Ask"), Some(Risk::Critical)));
     assert_eq!(question.context_keys.as_deref(), Some(["page".to_owned()].as_slice()));
+}
+
+/// A registry with a durable tool that returns its limit on memory, where the operator allows so much.
+fn allowing(memory: usize) -> TestRegistry {
+    let world = TestRegistry::with(|settings| settings.limits.memory = memory);
+    let tools = json!([{"name": "memory", "options": {"durable": true}}]);
+    world.load("slow", json!({"tools": tools}).to_string().as_bytes()).expect("loads");
+    world
+}
+
+#[tokio::test]
+async fn run_has_the_limits_of_the_time_when_its_call_was_accepted() {
+    let accepted = run(&allowing(2 << 20), "memory", "{}").pinned;
+    for today in [1 << 20, 4 << 20] {
+        let world = allowing(today);
+        let later = Run { pinned: accepted.clone(), ..run(&world, "memory", "{}") };
+        assert_eq!(world.registry.run(later).await, ok("2097152"), "today it is {today}");
+        let older = run(&world, "memory", "{}");
+        let pinned = Arc::new(Pinned { frozen: None, ..older.pinned.as_ref().clone() });
+        assert_eq!(world.registry.run(Run { pinned, ..older }).await, ok(&today.to_string()), "of an older host");
+    }
+    assert_eq!(accepted.frozen, Some(Frozen::now(&Limits { memory: 2 << 20, ..Limits::default() })));
+}
+
+#[tokio::test]
+async fn call_of_an_unknown_version_ends_and_says_so() {
+    let world = allowing(1 << 20);
+    let newer = || {
+        let run = run(&world, "memory", "{}");
+        let frozen = run.pinned.frozen.map(|frozen| Frozen { version: 7, ..frozen });
+        Run { pinned: Arc::new(Pinned { frozen, ..run.pinned.as_ref().clone() }), ..run }
+    };
+    let RunEnd::Outcome(Outcome::Failed(failure)) = world.registry.run(newer()).await.ended else { panic!("it ran") };
+    assert!(failure.code == FailureCode::HostFault && failure.message.contains("version 7"), "{failure:?}");
+    let step = Step { digest: Digest::of("step"), ended_at: Timestamp::from_millis(0), end: StepEnd::Elapsed };
+    let durable =
+        Durable { started_at: Timestamp::from_millis(0), steps: [step].into(), journal: [].into(), decided: [].into() };
+    let notes = Arc::new(Notes::default());
+    let begun = Run { durable: Some(durable), monitor: notes.clone(), ..newer() };
+    assert_eq!(world.registry.run(begun).await.ended, Outcome::InDoubt.into());
+    let log = notes.0.lock().expect("unpoisoned").concat();
+    assert!(log.starts_with("error: the call ends in doubt: ") && log.contains("version 7"), "{log}");
 }

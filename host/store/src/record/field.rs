@@ -104,7 +104,7 @@ macro_rules! plain {
     )*};
 }
 
-plain!(u16, u32, u64, bool, String, Arc<str>);
+plain!(u16, u32, u64, usize, bool, String, Arc<str>);
 
 impl Field for CallIndex {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -18,7 +18,7 @@ use domain::{
     CallId, CallIndex, ConversationId, Digest, Json, LinkId, Outcome, OwnerId, PluginName, PrincipalId, Receipt,
     SignalName, Span, Standing, StandingId, Suspension, SuspensionId, Timestamp, TurnId,
     approvers::{Delegation, Escalate, Need, Vote},
-    call::{Pinned, Running, Wait},
+    call::{Frozen, Pinned, Running, Wait},
     doubt::Doubt,
     event::{CallEvent, Rejection, TurnEnd},
     link::LinkRecord,
@@ -98,8 +98,16 @@ fn pinned(executor: Executor, approval: Approval, recovery: Recovery, wait: Opti
         timeout: Span::from_secs(30),
         recovery,
         durable: false,
+        frozen: None,
         wait,
     }))
+}
+
+fn durable() -> Arc<Pinned> {
+    let pinned =
+        pinned(Executor::Server, Approval::Auto, Recovery::Fail, Some(wait(OnExpiry::Error, Editable::Nothing)));
+    let frozen = Some(Frozen::now(&domain::Limits::default()));
+    Arc::new(Pinned { durable: true, frozen, ..pinned.unwrap().as_ref().clone() })
 }
 
 fn wait(on_expiry: OnExpiry, editable: Editable) -> Wait {
@@ -133,6 +141,7 @@ fn requests() -> Vec<Event> {
         requested(4, "{}", pinned(Executor::Client, Approval::Auto, Recovery::Retry, Some(client))),
         requested(5, "{}", pinned(Executor::Human, Approval::Auto, Recovery::Retry, Some(question))),
         requested(6, "{}", pinned(Executor::Provider, Approval::Auto, Recovery::Retry, None)),
+        requested(7, "{}", Some(durable())),
     ]
 }
 

@@ -32,8 +32,8 @@ mod suspension;
 use std::sync::Arc;
 
 use domain::{
-    Digest, Json, Outcome, OwnerId, PluginName, Receipt, Span, Timestamp,
-    call::{Pinned, Running, Wait},
+    Digest, Json, ObservableLimits, Outcome, OwnerId, PluginName, Receipt, Span, Timestamp,
+    call::{Frozen, Pinned, Running, Wait},
     event::{Rejection, TurnEnd},
     journal::JournalSummary,
     outcome::{Failure, FailureCode},
@@ -132,7 +132,34 @@ records! {
         timeout: Span,
         recovery: Recovery,
         durable: bool = "std::ops::Not::not",
+        frozen: Option<Frozen> = "Option::is_none",
         wait: Option<Wait> = "Option::is_none",
+    }
+
+    struct Frozen "Frozen" {
+        version: u32,
+        limits: ObservableLimits,
+    }
+
+    struct ObservableLimits "ObservableLimits" {
+        #[serde(rename = "memory_bytes")]
+        memory: usize,
+        table_elements: usize,
+        instances: usize,
+        hostcall_bytes: usize,
+        handles: usize,
+        #[serde(rename = "arguments_bytes")]
+        arguments: usize,
+        host_bytes: usize,
+        host_calls: u64,
+        #[serde(rename = "keyvalue_written_bytes")]
+        keyvalue_written: usize,
+        http_requests: u32,
+        http_concurrent: u32,
+        #[serde(rename = "http_sent_bytes")]
+        http_sent: usize,
+        #[serde(rename = "http_received_bytes")]
+        http_received: usize,
     }
 
     struct Wait "Wait" {

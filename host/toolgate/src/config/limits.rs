@@ -6,7 +6,8 @@ use domain::{Limits, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limits on one call of a guest. Missing keys keep their value.
+/// Limits on one call of a guest. Missing keys keep their value. A durable call keeps the limits that its guest
+/// can observe, such as `memory_bytes`, from the time when it was accepted. A change is for later calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {

@@ -76,6 +76,10 @@ enum Operation {
     },
     /// Returns whether the call should stop.
     Check,
+    /// Returns whether so much memory can be had.
+    Allocate {
+        bytes: usize,
+    },
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -141,6 +145,7 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             call.sleep(Duration::from_millis(ms));
             Value::Null
         }
+        Operation::Allocate { bytes } => json!(std::hint::black_box(Vec::<u8>::new()).try_reserve_exact(bytes).is_ok()),
         Operation::Check => json!(call.stop_requested()),
         Operation::Log { line } => {
             call.log(Level::Info, &line);

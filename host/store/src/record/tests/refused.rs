@@ -8,7 +8,7 @@ fn what_is_not_a_record_is_refused_with_the_reason() {
     let event = r#"[{"lease_extended":{"call":1,"lease_end":5"#;
     for (bytes, reason) in [
         (vec![], "it is damaged: it is empty"),
-        (vec![8, b'['], "it has the format version 8 and this host reads up to 7; start a newer toolgate"),
+        (vec![9, b'['], "it has the format version 9 and this host reads up to 8; start a newer toolgate"),
         (vec![0, b'['], "it is damaged: no format has the version 0"),
         ([b"\x01", event.as_bytes()].concat(), "it is damaged: EOF while parsing an object"),
         ([b"\x01", event.as_bytes(), b",\"new\":1}}]"].concat(), "it is damaged: unknown field `new`"),
