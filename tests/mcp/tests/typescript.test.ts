@@ -25,6 +25,10 @@ const REVISION = "2026-07-28";
 /** With it, a client chooses the id of its call. */
 const CALL_ID = "dev.toolgate/callId";
 
+/** The extension with which a client declares that it shows cards. */
+const CARDS = "io.modelcontextprotocol/ui";
+const CARD = "text/html;profile=mcp-app";
+
 /** The text of a successful result. */
 function text(result: unknown): string {
   const { content, isError } = result as CallToolResult;
@@ -160,6 +164,49 @@ describe("the SDK for TypeScript over HTTP", () => {
     const result = await client.callTool({ name: "gated_greet", arguments: { name: "Dee" } });
     assert.equal(text(result), "Hello, Dee!");
     assert.notEqual(opened, "");
+    await client.close();
+  });
+
+  it("lane card: the card's tool knows the call after a kill too", async () => {
+    const client = await connected("auto", { extensions: { [CARDS]: { mimeTypes: [CARD] } } });
+    const { tools } = await client.listTools();
+    const declared = (name: string) => tools.find((tool) => tool.name === name)?._meta?.ui;
+    assert.deepEqual(declared("gated_greet"), { resourceUri: "ui://toolgate/call.html" });
+    assert.deepEqual(declared("toolgate_state"), { visibility: ["app"] });
+    assert.equal(declared("greet"), undefined);
+    const { contents } = await client.readResource({ uri: "ui://toolgate/call.html" });
+    assert.equal(contents[0]?.mimeType, CARD);
+    assert(contents[0] !== undefined && "text" in contents[0]);
+    assert.match(contents[0].text, /toolgate_state/);
+
+    const call = () =>
+      client.callTool({ name: "gated_greet", arguments: { name: "Eva" }, _meta: { [CALL_ID]: "card" } });
+    /** What the card shows. */
+    const state = async () => {
+      const result = await client.callTool({ name: "toolgate_state", arguments: { call: "card" } });
+      return result._meta?.["dev.toolgate/call"] as Record<string, unknown>;
+    };
+    const lost = assert.rejects(call());
+    const { suspension } = await host.pending("gated_greet");
+    const shown = await state();
+    assert.equal(shown.state, "waiting");
+    const { id, page } = shown.suspension as { id: string; page: string };
+    assert.deepEqual({ id, page }, { id: suspension, page: `${host.url}/suspensions/${suspension}` });
+    await host.restart();
+    await lost;
+
+    assert.deepEqual(await state(), shown);
+    const again = call();
+    await host.approve(suspension);
+    assert.equal(text(await again), "Hello, Eva!");
+    assert.equal((await state()).outcome, "ok");
+    await client.close();
+  });
+
+  it("a client that shows no cards does not get the tool of the card", async () => {
+    const client = await connected("auto");
+    const { tools } = await client.listTools();
+    assert(!tools.some(({ name }) => name === "toolgate_state"));
     await client.close();
   });
 
