@@ -17,10 +17,11 @@ import {
   resultFromTaskOutcome,
   type TaskEnabledSession,
 } from "@modelcontextprotocol/ext-tasks/client";
+import type { JsonValue } from "@modelcontextprotocol/ext-tasks/core";
 import { BINARY, environment, Host, until } from "../src/host.ts";
+import { type Members, Raw, REVISION } from "../src/messages.ts";
 
 const INFO = { name: "sdk", version: "1" };
-const REVISION = "2026-07-28";
 
 /** With it, a client chooses the id of its call. */
 const CALL_ID = "dev.toolgate/callId";
@@ -212,24 +213,11 @@ describe("the SDK for TypeScript over HTTP", () => {
 
   /** A session that uses tasks. The SDK does not send them itself, so its package takes a function that does. */
   function withTasks(client: Client, answer: () => Promise<Record<string, boolean>>): TaskEnabledSession {
-    let last = 0;
+    const raw = new Raw(host, token, {});
     const rawDispatch: RawClientDispatch = async (request) => {
-      const { method, params } = request as { method: string; params: { name?: string; taskId?: string } };
-      last += 1;
-      const response = await fetch(`${host.url}/mcp`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${token}`,
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          "mcp-protocol-version": REVISION,
-          "mcp-method": method,
-          "mcp-name": params.name ?? params.taskId ?? "",
-        },
-        body: JSON.stringify({ jsonrpc: "2.0", id: last, method, params }),
-      });
-      const { result, error } = await response.json();
-      return error === undefined ? { kind: "result", result } : { kind: "error", error };
+      const { method, params } = request as { method: string; params: Members };
+      const { result, error } = await raw.ask(method, params);
+      return error === undefined ? { kind: "result", result: result as JsonValue } : { kind: "error", error };
     };
     const never = () => assert.fail("the host asked for something else");
     return createTaskSessionFromClient(client, {
