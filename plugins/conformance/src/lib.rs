@@ -142,6 +142,13 @@ fn with_progress(_: NoArguments, call: &Call) -> Result<String, Failure> {
     Ok("done".to_owned())
 }
 
+fn log(_: NoArguments, call: &Call) -> Result<&'static str, Failure> {
+    for level in [Level::Debug, Level::Info, Level::Warn] {
+        call.log(level, "clients do not see this");
+    }
+    Ok("logged")
+}
+
 toolgate_sdk::plugin! {
     Tool::server("greet", "Greets.", |to: Name, _: &Call| Ok(format!("Hello, {}!", to.name))).read_only(),
     Tool::server("slow_compute", "Computes for some seconds.", slow_compute).durable(),
@@ -161,6 +168,8 @@ toolgate_sdk::plugin! {
         Err::<(), _>(Failure::failed("This tool intentionally returns an error for testing"))
     }),
     Tool::server("test_tool_with_progress", "Reports progress.", with_progress).streaming(),
+    Tool::server("test_logging_tool", "Writes lines to the log.", log),
+    Tool::server("test_streaming_elicitation", "Asks for a name.", ask_name).durable(),
     Tool::server("test_tool_with_task", "Asks for a name, then works.", ask_then_work).durable(),
     Tool::server("test_input_required_result_elicitation", "Asks for a name.", ask_name).durable(),
     Tool::server("test_input_required_result_request_state", "Asks for a confirmation.", ask_confirmation).durable(),

@@ -1,16 +1,19 @@
 """The official SDK for Python, over a pipe to `toolgate mcp`. `tests/python.test.ts` runs this, restarts the host, and answers."""
 
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 import anyio
 from mcp import Client, MCPError, StdioServerParameters
-from mcp.client import ClientExtension
+from mcp.client import ClientExtension, advertise
 from mcp.client.extension import ClaimContext, ResultClaim
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Request, Result
 
 BINARY, FOLDER = sys.argv[1:]
 TASKS = "io.modelcontextprotocol/tasks"
+CARDS = "io.modelcontextprotocol/ui"
+CARD = "text/html;profile=mcp-app"
 
 # With it, a client chooses the id of its call.
 CALL_ID = "dev.toolgate/callId"
@@ -29,6 +32,15 @@ def server() -> StdioServerParameters:
 def text(result: CallToolResult) -> str:
     assert not result.is_error, result
     return result.content[0].text
+
+
+async def lost(call: Callable[[], Awaitable[CallToolResult]]) -> None:
+    """Makes a call whose host is killed."""
+    try:
+        await call()
+    except MCPError:
+        return
+    raise AssertionError("the request ended without its host")
 
 
 async def lists_and_calls() -> None:
@@ -60,22 +72,13 @@ async def progress(mode: Literal["auto", "legacy"]) -> None:
 
 async def lane_wait(mode: Literal["auto", "legacy"]) -> None:
     async with Client(server(), mode=mode) as client:
-        lost = []
-
         async def call(name: str = mode) -> CallToolResult:
             return await client.call_tool("gated_greet", {"name": name}, meta={CALL_ID: f"python-{mode}"})
 
-        async def lose() -> None:
-            try:
-                await call()
-            except MCPError as error:
-                lost.append(error)
-
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lose)
+            tasks.start_soon(lost, call)
             before = await driver("pending", "gated_greet")
             await driver("restart")
-        assert lost, "the request ended without its host"
 
         outcomes = []
 
@@ -104,6 +107,60 @@ async def lane_form() -> None:
     async with Client(server(), elicitation_callback=answer) as client:
         assert text(await client.call_tool("test_input_required_result_multi_round", {})) == "Ann likes blue"
     assert len(asked) == 2, asked
+
+
+async def lane_page() -> None:
+    opened = []
+
+    async def open_page(_: Any, params: ElicitRequestParams) -> ElicitResult:
+        assert params.mode == "url", params
+        opened.append(params.url)
+        waiting = await driver("pending", "gated_greet")
+        assert params.url.endswith(f"/suspensions/{waiting}"), params.url
+        await driver("restart")
+        assert await driver("pending", "gated_greet") == waiting
+        # The page approves, and not the answer.
+        await driver("approve", waiting)
+        return ElicitResult(action="accept")
+
+    async with Client(server(), elicitation_callback=open_page) as client:
+        assert text(await client.call_tool("gated_greet", {"name": "Dee"})) == "Hello, Dee!"
+    assert len(opened) == 1, opened
+
+
+async def lane_card() -> None:
+    async with Client(server(), extensions=[advertise(CARDS, {"mimeTypes": [CARD]})]) as client:
+        declared = {tool.name: (tool.meta or {}).get("ui") for tool in (await client.list_tools()).tools}
+        assert declared["gated_greet"] == {"resourceUri": "ui://toolgate/call.html"}, declared
+        assert declared["toolgate_state"] == {"visibility": ["app"]}, declared
+        [page] = (await client.read_resource("ui://toolgate/call.html")).contents
+        assert page.mime_type == CARD and "toolgate_state" in page.text, page
+
+        async def call() -> CallToolResult:
+            return await client.call_tool("gated_greet", {"name": "Eva"}, meta={CALL_ID: "python-card"})
+
+        async def state() -> dict[str, Any]:
+            """What the card shows."""
+            return (await client.call_tool("toolgate_state", {"call": "python-card"})).meta["dev.toolgate/call"]
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lost, call)
+            waiting = await driver("pending", "gated_greet")
+            shown = await state()
+            await driver("restart")
+        assert (shown["state"], shown["suspension"]["id"]) == ("waiting", waiting), shown
+        assert await state() == shown
+
+        outcomes = []
+
+        async def again() -> None:
+            outcomes.append(text(await call()))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(again)
+            await driver("approve", waiting)
+        assert outcomes == ["Hello, Eva!"], outcomes
+        assert (await state())["outcome"] == "ok"
 
 
 class Created(Result):
@@ -160,6 +217,8 @@ async def main() -> None:
     await lane_wait("auto")
     await lane_wait("legacy")
     await lane_form()
+    await lane_page()
+    await lane_card()
     await lane_task()
     print("passed", flush=True)
 

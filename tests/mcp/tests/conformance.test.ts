@@ -1,10 +1,11 @@
 // The public conformance suite of the protocol.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Host } from "../src/host.ts";
+import { createsTask, type Message } from "../src/messages.ts";
 import { TokenProxy } from "../src/proxy.ts";
 
 const FOLDER = join(import.meta.dirname, "..");
@@ -30,6 +31,16 @@ const SINGLE = [
 /** How many runs there are, each with a principal of its own: the same calls of one principal are one call. */
 const RUNS = SINGLE.length + 2;
 
+/** What is wrong with a result that creates a task, if the schema of the core is asked. */
+const NO_CONTENT = "CallToolResult: must have required property 'content' (result of 'tools/call')";
+
+/** A check in a report of the suite. */
+interface Check {
+  id: string;
+  status: string;
+  details?: { violations?: { context: string; errors: string[]; message: Message }[] };
+}
+
 describe("conformance", { concurrency: true }, () => {
   let host: Host;
   let proxies: TokenProxy[];
@@ -49,11 +60,31 @@ describe("conformance", { concurrency: true }, () => {
     await host.dispose();
   });
 
+  /** The schema of the core has no tasks, so the suite says that a result which creates one lacks `content`. No message may have another
+   * fault, and the schema of the extension must allow these. */
+  function checkFaults(folder: string): void {
+    const files = globSync("**/checks.json", { cwd: folder });
+    assert.notEqual(files.length, 0);
+    for (const file of files) {
+      const checks: Check[] = JSON.parse(readFileSync(join(folder, file), "utf8"));
+      const failed = checks.filter(({ id, status }) => id === "wire-schema-valid" && status === "FAILURE");
+      const violations = failed.flatMap(({ details }) => details?.violations ?? []);
+      assert(violations.length >= failed.length, `${file} does not say which messages are wrong`);
+      for (const { context, errors, message } of violations) {
+        assert.equal(context, "response to 'tools/call'", JSON.stringify(message));
+        assert.deepEqual(errors, [NO_CONTENT], JSON.stringify(message));
+        createsTask(message.result);
+      }
+    }
+  }
+
   /** Runs the suite, and returns the expected failures that it saw. The suite itself fails if others are there, or if an expected one passes. */
   async function run(words: string[], expected: string): Promise<string[]> {
     const proxy = proxies.pop();
     assert(proxy !== undefined, "there are more runs than principals");
-    const all = [SUITE, "server", "--url", `${proxy.url}/mcp`, ...words, "--expected-failures", expected];
+    const folder = join(host.folder, `reports-${proxies.length}`);
+    const all = [SUITE, "server", "--url", `${proxy.url}/mcp`, ...words, "-o", folder];
+    all.push("--expected-failures", expected);
     const child = spawn(process.execPath, all, { cwd: host.folder, env: { ...process.env, NO_COLOR: "1" } });
     let said = "";
     for (const output of [child.stdout, child.stderr])
@@ -61,6 +92,7 @@ describe("conformance", { concurrency: true }, () => {
     const code = await new Promise((ended) => child.on("close", ended));
     proxy.close();
     assert.equal(code, 0, said);
+    checkFaults(folder);
     return [...said.matchAll(/^ {2}~ (.+)$/gm)].map((found) => found[1] ?? "");
   }
 

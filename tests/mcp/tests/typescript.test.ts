@@ -17,13 +17,18 @@ import {
   resultFromTaskOutcome,
   type TaskEnabledSession,
 } from "@modelcontextprotocol/ext-tasks/client";
+import type { JsonValue } from "@modelcontextprotocol/ext-tasks/core";
 import { BINARY, environment, Host, until } from "../src/host.ts";
+import { type Members, Raw, REVISION } from "../src/messages.ts";
 
 const INFO = { name: "sdk", version: "1" };
-const REVISION = "2026-07-28";
 
 /** With it, a client chooses the id of its call. */
 const CALL_ID = "dev.toolgate/callId";
+
+/** The extension with which a client declares that it shows cards. */
+const CARDS = "io.modelcontextprotocol/ui";
+const CARD = "text/html;profile=mcp-app";
 
 /** The text of a successful result. */
 function text(result: unknown): string {
@@ -163,26 +168,56 @@ describe("the SDK for TypeScript over HTTP", () => {
     await client.close();
   });
 
+  it("lane card: the card's tool knows the call after a kill too", async () => {
+    const client = await connected("auto", { extensions: { [CARDS]: { mimeTypes: [CARD] } } });
+    const { tools } = await client.listTools();
+    const declared = (name: string) => tools.find((tool) => tool.name === name)?._meta?.ui;
+    assert.deepEqual(declared("gated_greet"), { resourceUri: "ui://toolgate/call.html" });
+    assert.deepEqual(declared("toolgate_state"), { visibility: ["app"] });
+    assert.equal(declared("greet"), undefined);
+    const { contents } = await client.readResource({ uri: "ui://toolgate/call.html" });
+    assert.equal(contents[0]?.mimeType, CARD);
+    assert(contents[0] !== undefined && "text" in contents[0]);
+    assert.match(contents[0].text, /toolgate_state/);
+
+    const call = () =>
+      client.callTool({ name: "gated_greet", arguments: { name: "Eva" }, _meta: { [CALL_ID]: "card" } });
+    /** What the card shows. */
+    const state = async () => {
+      const result = await client.callTool({ name: "toolgate_state", arguments: { call: "card" } });
+      return result._meta?.["dev.toolgate/call"] as Record<string, unknown>;
+    };
+    const lost = assert.rejects(call());
+    const { suspension } = await host.pending("gated_greet");
+    const shown = await state();
+    assert.equal(shown.state, "waiting");
+    const { id, page } = shown.suspension as { id: string; page: string };
+    assert.deepEqual({ id, page }, { id: suspension, page: `${host.url}/suspensions/${suspension}` });
+    await host.restart();
+    await lost;
+
+    assert.deepEqual(await state(), shown);
+    const again = call();
+    await host.approve(suspension);
+    assert.equal(text(await again), "Hello, Eva!");
+    assert.equal((await state()).outcome, "ok");
+    await client.close();
+  });
+
+  it("a client that shows no cards does not get the tool of the card", async () => {
+    const client = await connected("auto");
+    const { tools } = await client.listTools();
+    assert(!tools.some(({ name }) => name === "toolgate_state"));
+    await client.close();
+  });
+
   /** A session that uses tasks. The SDK does not send them itself, so its package takes a function that does. */
   function withTasks(client: Client, answer: () => Promise<Record<string, boolean>>): TaskEnabledSession {
-    let last = 0;
+    const raw = new Raw(host, token, {});
     const rawDispatch: RawClientDispatch = async (request) => {
-      const { method, params } = request as { method: string; params: { name?: string; taskId?: string } };
-      last += 1;
-      const response = await fetch(`${host.url}/mcp`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${token}`,
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          "mcp-protocol-version": REVISION,
-          "mcp-method": method,
-          "mcp-name": params.name ?? params.taskId ?? "",
-        },
-        body: JSON.stringify({ jsonrpc: "2.0", id: last, method, params }),
-      });
-      const { result, error } = await response.json();
-      return error === undefined ? { kind: "result", result } : { kind: "error", error };
+      const { method, params } = request as { method: string; params: Members };
+      const { result, error } = await raw.ask(method, params);
+      return error === undefined ? { kind: "result", result: result as JsonValue } : { kind: "error", error };
     };
     const never = () => assert.fail("the host asked for something else");
     return createTaskSessionFromClient(client, {
