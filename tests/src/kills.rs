@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Kills of one host. After them, the next host begins with an empty folder.
 const PER_HOST: u32 = 200;
 
-/// After so many rounds, each disturbance has happened.
+/// The rounds after which each disturbance has happened.
 const ENOUGH: u32 = 200;
 
 /// The kills to carry out.

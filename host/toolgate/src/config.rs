@@ -21,6 +21,7 @@ mod retention;
 mod secrets;
 mod source;
 mod upstream;
+mod upstream_files;
 mod webhook;
 mod within;
 mod written;

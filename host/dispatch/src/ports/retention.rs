@@ -28,7 +28,7 @@ pub trait EndedTurns: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EndedTurn, u64)>, StoreFault>;
 
-    /// The size of the logs of an ended turn's calls in bytes. `None` if there are none. A
+    /// The size of the logs of an ended turn's calls in bytes. `None` without logs. A
     /// [`RowChange::ForgetLogs`](super::RowChange::ForgetLogs) removes them.
     async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault>;
 

@@ -23,7 +23,7 @@ impl Reader {
         Ok(earlier)
     }
 
-    /// The size of the logs of a turn's calls. `None` if there are none.
+    /// The size of the logs of a turn's calls. `None` without logs.
     pub(super) fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
         let mut size = None;
         for (key, value) in self.logs_of(turn)? {

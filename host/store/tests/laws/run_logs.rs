@@ -106,7 +106,7 @@ pub(crate) async fn old_logs_go_before_their_turn(store: Subject) {
     let sizes = store.ended(None, 9).await.unwrap().into_iter().filter(|(row, _)| row.caller == principal("ann"));
     assert_eq!(sizes.map(|(_, bytes)| bytes).sum::<u64>(), now);
     assert_eq!(prune(7, Mode::Remove).await, Pruned::default());
-    // The turns can still be removed. What goes with them is not counted as logs.
+    // The turns can still be removed. Logs that go with a turn are not counted as logs.
     let done = prune(100, Mode::DryRun).await;
     assert_eq!((done.logs.turns, done.removed.values().map(|of| of.turns).sum::<u64>()), (0, 4));
     assert_eq!(prune(100, Mode::Remove).await, done);
