@@ -17,7 +17,7 @@ pub use input::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Submissi
 use crate::{
     Call, CallId, CallIndex, ConversationId, Event, Json, OwnerId, Principal, PrincipalId, Refusal, Suspension,
     SuspensionId, Timestamp, TurnId,
-    call::CallState,
+    call::{CallState, Running},
     effect::{Due, Effect},
     event::{CallEvent, Rejection, TurnEnd},
     nested::Parent,
@@ -269,10 +269,7 @@ impl Call {
                 self.started_at.get_or_insert(*at);
                 self.state = CallState::Running(*running);
             }
-            CallEvent::Resumed { running, .. } => {
-                self.attempts_before_progress = self.attempts.saturating_sub(1);
-                self.state = CallState::Running(*running);
-            }
+            CallEvent::Resumed { running, .. } => self.resume(*running),
             CallEvent::LeaseExtended { lease_end } => {
                 if let CallState::Running(running) = &mut self.state {
                     running.lease_end = *lease_end;
@@ -286,6 +283,11 @@ impl Call {
             // It made this call.
             CallEvent::Requested { .. } => {}
         }
+    }
+
+    fn resume(&mut self, running: Running) {
+        self.attempts_before_progress = self.attempts.saturating_sub(1);
+        self.state = CallState::Running(running);
     }
 
     fn open_mut(&mut self) -> Option<&mut Suspension> {
