@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const WATCH: Duration = Duration::from_secs(1);
 
 /// How often a transaction that did not happen is repeated.
-const MAX_REPEATS: usize = 3;
+const MAX_REPEATS: usize = 10;
 
 type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
@@ -231,19 +231,19 @@ impl Committer {
 
     /// Finds out whether a transaction happened.
     async fn resolve(&mut self, sent: Sent) -> Outcome {
-        if self.connect().await.is_err() {
-            return Outcome::Unknown(sent);
-        }
-        let Some(session) = &self.session else { return Outcome::Unknown(sent) };
-        match timeout(self.deadline, happened(session, &sent)).await {
-            Ok(Ok(true)) => Outcome::Committed(sent.answers),
-            Ok(Ok(false)) => Outcome::NotYet(sent.fault),
-            Ok(Err(Failure::Refused(fault))) => Outcome::Unknown(Sent { fault, ..sent }),
-            Ok(Err(Failure::Lost(_))) | Err(_) => {
-                self.disconnect();
-                Outcome::Unknown(sent)
+        for _ in 0..MAX_REPEATS {
+            if self.connect().await.is_err() {
+                break;
+            }
+            let Some(session) = &self.session else { break };
+            match timeout(self.deadline, happened(session, &sent)).await {
+                Ok(Ok(true)) => return Outcome::Committed(sent.answers),
+                Ok(Ok(false)) => return Outcome::NotYet(sent.fault),
+                Ok(Err(Failure::Refused(fault))) => return Outcome::Unknown(Sent { fault, ..sent }),
+                Ok(Err(Failure::Lost(_))) | Err(_) => self.disconnect(),
             }
         }
+        Outcome::Unknown(sent)
     }
 
     /// Connects again. While the store has failed, one attempt is made for each batch; otherwise attempts go on until the

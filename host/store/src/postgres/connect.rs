@@ -33,6 +33,9 @@ pub enum PostgresError {
     /// No connection.
     #[error("the database server {server} cannot be reached: {reason}; start it, or correct the connection string")]
     Unreachable { server: String, reason: String },
+    /// The connection ended.
+    #[error("the connection to the database server was lost while it should {attempted}: {reason}")]
+    Lost { attempted: &'static str, reason: String },
     /// The server is older than this host supports.
     #[error("the database server has the version {0}, and this host needs PostgreSQL 14 or newer; upgrade the server")]
     TooOld(String),
@@ -62,11 +65,14 @@ pub enum PostgresError {
 impl PostgresError {
     /// Whether it can end without a change of the settings.
     pub(super) const fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::ReadOnly)
+        matches!(self, Self::Unreachable { .. } | Self::Lost { .. } | Self::ReadOnly)
     }
 
     pub(super) fn refused(attempted: &'static str) -> impl FnOnce(Failure) -> Self {
-        move |failure| Self::Refused { attempted, reason: failure.into_fault().reason }
+        move |failure| match failure {
+            Failure::Refused(fault) => Self::Refused { attempted, reason: fault.reason },
+            Failure::Lost(fault) => Self::Lost { attempted, reason: fault.reason },
+        }
     }
 }
 

@@ -25,12 +25,6 @@ impl Failure {
             if is_lost { Self::Lost(fault) } else { Self::Refused(fault) }
         }
     }
-
-    pub(super) fn into_fault(self) -> StoreFault {
-        match self {
-            Self::Refused(fault) | Self::Lost(fault) => fault,
-        }
-    }
 }
 
 /// Rows that no host writes: the transaction is given up.

@@ -17,6 +17,8 @@ mod machine;
 mod on_disk;
 #[cfg(feature = "postgres")]
 mod on_server;
+#[cfg(feature = "postgres")]
+mod proxy;
 mod removing;
 mod removing_on_disk;
 mod retaining;

@@ -40,16 +40,16 @@ wait "$server"
 end 0
 "#;
 
-/// The server of this process. It is `None` if the programs of PostgreSQL are not installed.
+/// The folder of the server.
 static SERVER: OnceLock<PathBuf> = OnceLock::new();
 
-/// A new empty database. Returns its connection string.
-pub(crate) fn database() -> String {
+/// A new empty database. Returns its name and its connection string.
+pub(crate) fn database() -> (String, String) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let folder = SERVER.get_or_init(|| start(""));
     let name = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    run(folder, "postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
-    url(folder, &name)
+    run("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
+    let url = url(folder(), &name);
+    (name, url)
 }
 
 pub(crate) fn url(folder: &Path, database: &str) -> String {
@@ -57,15 +57,15 @@ pub(crate) fn url(folder: &Path, database: &str) -> String {
 }
 
 /// Runs a statement as the owner of the server. Returns its rows.
-pub(crate) fn run(folder: &Path, database: &str, statement: &str) -> String {
+pub(crate) fn run(database: &str, statement: &str) -> String {
     let mut psql = Command::new(programs().join("psql"));
     psql.args(["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-U", "toolgate", "-d", database, "-c", statement]);
-    let done = psql.arg("-h").arg(folder).output().unwrap();
+    let done = psql.arg("-h").arg(folder()).output().unwrap();
     assert!(done.status.success(), "{statement}: {}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
 }
 
-/// The folder of the server of this process.
+/// The folder of the server of this process, with its socket.
 pub(crate) fn folder() -> &'static Path {
     SERVER.get_or_init(|| start(""))
 }
