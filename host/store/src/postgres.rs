@@ -63,6 +63,8 @@ const MAX_QUEUED: usize = 1024;
 pub struct PostgresSettings {
     /// The connection string, such as `postgres://toolgate@db.example/toolgate`. It may contain the password.
     pub url: String,
+    /// The password, unless the connection string has it or the server needs none.
+    pub password: Option<String>,
     /// The number of connections for reads.
     pub readers: usize,
     /// The number of connections for the plugins' data.
@@ -73,10 +75,10 @@ pub struct PostgresSettings {
     pub lock_wait: Duration,
 }
 
-/// Without the connection string, which may contain the password.
+/// Without the password and the connection string, which may contain it.
 impl fmt::Debug for PostgresSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, readers, values, deadline, lock_wait } = self;
+        let Self { url: _, password: _, readers, values, deadline, lock_wait } = self;
         f.debug_struct("PostgresSettings")
             .field("readers", readers)
             .field("values", values)
@@ -90,7 +92,7 @@ impl PostgresSettings {
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         let (deadline, lock_wait) = (Duration::from_secs(10), Duration::from_secs(5));
-        Self { url: url.into(), readers: 8, values: 4, deadline, lock_wait }
+        Self { url: url.into(), password: None, readers: 8, values: 4, deadline, lock_wait }
     }
 }
 
@@ -112,7 +114,7 @@ impl PostgresStore {
     /// [`PostgresError`].
     pub async fn open(settings: &PostgresSettings) -> Result<Self, PostgresError> {
         let deadline = settings.deadline;
-        let connector = Connector::new(&settings.url, deadline)?;
+        let connector = Connector::new(&settings.url, settings.password.as_deref(), deadline)?;
         let threads = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("toolgate-postgres")
@@ -125,10 +127,9 @@ impl PostgresStore {
         let (reads, values) = (connector.readers(settings.readers)?, connector.values(settings.values)?);
         let lock_wait = settings.lock_wait;
         let connecting = handle.spawn(async move { (connector.writer(lock_wait).await, connector) });
-        let (session, connector) = connecting.await.map_err(|error| PostgresError::Refused {
-            attempted: "connect",
-            reason: error.to_string(),
-        })?;
+        let (session, connector) = connecting
+            .await
+            .map_err(|error| PostgresError::Refused { attempted: "connect", reason: error.to_string() })?;
         let ((failing, failed), counters) = (watch::channel(None), Arc::<Counters>::default());
         let committer = Committer::new(connector, session?, deadline, failing, counters.clone());
         let (queue, work) = mpsc::channel(MAX_QUEUED);
@@ -284,9 +285,8 @@ impl Indexes for PostgresStore {
         limit: usize,
     ) -> Result<Page, StoreFault> {
         let (filter, audiences) = (filter.clone(), audiences.to_vec());
-        let read = move |reader: reads::Reader| async move {
-            reader.suspensions_of(&filter, &audiences, after, limit).await
-        };
+        let read =
+            move |reader: reads::Reader| async move { reader.suspensions_of(&filter, &audiences, after, limit).await };
         self.reads.run(read).await
     }
 

@@ -162,11 +162,7 @@ impl Committer {
     }
 
     /// Makes the commits in one transaction. Each has its own answer, unless the whole transaction fails.
-    async fn answers(
-        &mut self,
-        plans: &[Plan],
-        syncs: bool,
-    ) -> Result<Vec<Result<Position, AppendError>>, StoreFault> {
+    async fn answers(&mut self, plans: &[Plan], syncs: bool) -> Result<Vec<Result<Position, AppendError>>, StoreFault> {
         for _ in 0..MAX_REPEATS {
             if self.session.is_none() {
                 self.connect().await?;
@@ -266,9 +262,7 @@ impl Committer {
                 self.session = Some(session);
                 return Ok(());
             }
-            Ok(Err(error)) => {
-                StoreFault { kind: FaultKind::NoAnswer, attempted: "connect", reason: error.to_string() }
-            }
+            Ok(Err(error)) => StoreFault { kind: FaultKind::NoAnswer, attempted: "connect", reason: error.to_string() },
             Err(_) => no_answer("connect"),
         };
         Err(self.fail(fault))

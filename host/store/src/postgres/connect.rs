@@ -46,7 +46,9 @@ pub enum PostgresError {
     )]
     Unsafe { setting: &'static str },
     /// The database stores text in another encoding.
-    #[error("the database has the encoding {0}, and this host needs UTF8; create another with `CREATE DATABASE … ENCODING 'UTF8'`")]
+    #[error(
+        "the database has the encoding {0}, and this host needs UTF8; create another with `CREATE DATABASE … ENCODING 'UTF8'`"
+    )]
     Encoding(String),
     /// The server is a standby, or the user or the database is read-only.
     #[error("the database server accepts no writes: it is a standby or read-only; connect to the primary server")]
@@ -86,8 +88,11 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    pub(super) fn new(url: &str, deadline: Duration) -> Result<Self, PostgresError> {
+    pub(super) fn new(url: &str, password: Option<&str>, deadline: Duration) -> Result<Self, PostgresError> {
         let (mut config, authorities) = parsed(url)?;
+        if let Some(password) = password {
+            config.password(password);
+        }
         let tls = Tls::new(authorities.as_deref()).map_err(PostgresError::Url)?;
         config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(deadline));
         config.tcp_user_timeout(config.get_tcp_user_timeout().copied().unwrap_or(deadline));
@@ -179,7 +184,8 @@ fn parsed(url: &str) -> Result<(Config, Option<PathBuf>), PostgresError> {
         let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
         PostgresError::Url(reason)
     })?;
-    let is_tcp = config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) || !config.get_hostaddrs().is_empty();
+    let is_tcp =
+        config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) || !config.get_hostaddrs().is_empty();
     if !has_mode {
         config.ssl_mode(if is_tcp { SslMode::Require } else { SslMode::Disable });
     }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use dispatch::ports::{BegunTurns, FoundSubmission, Position, StoreFault};
-use domain::{
-    CallId, ConversationId, PrincipalId, Timestamp, TurnId, effect::Due, turn::TurnState,
-};
+use domain::{CallId, ConversationId, PrincipalId, Timestamp, TurnId, effect::Due, turn::TurnState};
 use tokio_postgres::Row;
 
 use super::reads::Reader;

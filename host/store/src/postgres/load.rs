@@ -16,8 +16,22 @@ use super::session::{Column, Failure, Session, column_of};
 use super::state::{EndedRow, JournalHead, Length, RunLogRow, Sizes, State};
 use crate::record::Record;
 
-pub(super) const STATEMENTS: &[&str] =
-    &[BEGIN, HEAD, LOGS, OWNERS, CALLS, STANDINGS, DENIALS, RUN_LOGS, JOURNALS, ENDED, OWED, LOG_SIZES, LOGS_OF, JOURNAL_SIZES];
+pub(super) const STATEMENTS: &[&str] = &[
+    BEGIN,
+    HEAD,
+    LOGS,
+    OWNERS,
+    CALLS,
+    STANDINGS,
+    DENIALS,
+    RUN_LOGS,
+    JOURNALS,
+    ENDED,
+    OWED,
+    LOG_SIZES,
+    LOGS_OF,
+    JOURNAL_SIZES,
+];
 
 const BEGIN: &str = "BEGIN";
 /// The id of the transaction says after a lost connection whether it was committed.
@@ -40,7 +54,8 @@ const OWED: &str = "SELECT EXISTS (SELECT FROM deliveries WHERE next_at IS NOT N
     AND (is_about_turn AND subject = ANY ($1) OR NOT is_about_turn AND subject = ANY ($2))) AS is_owed";
 const LOG_SIZES: &str = "SELECT turn, sum(octet_length(record)) AS bytes FROM commits \
     WHERE source = 'turn' AND turn = ANY ($1) GROUP BY turn";
-const LOGS_OF: &str = "SELECT turn, call, run, octet_length(record)::bigint AS bytes FROM run_logs WHERE turn = ANY ($1)";
+const LOGS_OF: &str =
+    "SELECT turn, call, run, octet_length(record)::bigint AS bytes FROM run_logs WHERE turn = ANY ($1)";
 const JOURNAL_SIZES: &str = "SELECT turn, sum(octet_length(record)) AS bytes FROM journal_entries \
     WHERE turn = ANY ($1) GROUP BY turn";
 

@@ -1,6 +1,8 @@
 //! Reading logs and feeds.
 
-use dispatch::ports::{Committed, EndedTurn, Facts, Feed, Loaded, Position, StoreFault, Tombstone, TurnEnding, TurnLog};
+use dispatch::ports::{
+    Committed, EndedTurn, Facts, Feed, Loaded, Position, StoreFault, Tombstone, TurnEnding, TurnLog,
+};
 use domain::{TurnId, event::PluginEvent, retention::Removal};
 use tokio_postgres::Row;
 

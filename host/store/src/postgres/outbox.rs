@@ -8,7 +8,8 @@ use super::reads::Reader;
 use super::rows::{self, column, decode, limit, millis};
 use crate::record::Record;
 
-const DELIVERIES: &str = "SELECT record FROM deliveries WHERE is_about_turn = $1 AND subject = $2 ORDER BY number, webhook";
+const DELIVERIES: &str =
+    "SELECT record FROM deliveries WHERE is_about_turn = $1 AND subject = $2 ORDER BY number, webhook";
 const DUE: &str = "SELECT record FROM deliveries WHERE webhook = $1 AND next_at <= $2 \
     ORDER BY next_at, subject, number LIMIT $3";
 // Jumps from name to name: the number of deliveries to each does not matter.

@@ -27,7 +27,10 @@ pub(super) enum Stored {
     None,
     Record(Vec<u8>),
     /// The records of two audiences.
-    Audiences { before: Option<Vec<u8>>, after: Option<Vec<u8>> },
+    Audiences {
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    },
 }
 
 impl Stored {

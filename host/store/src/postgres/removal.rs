@@ -6,8 +6,7 @@ use uuid::Uuid;
 use super::rows::{of_suspension, of_turn, signed};
 use super::session::Column;
 
-pub(super) const STATEMENTS: &[&str] =
-    &[RECORDS, ENDED, RUN_LOGS, JOURNALS, OF_TURNS, OF_SUSPENSIONS, SUSPENSIONS];
+pub(super) const STATEMENTS: &[&str] = &[RECORDS, ENDED, RUN_LOGS, JOURNALS, OF_TURNS, OF_SUSPENSIONS, SUSPENSIONS];
 
 const RECORDS: &str = "UPDATE commits SET digest = sha256(record), record = NULL, removed_by = $2 \
     WHERE source = 'turn' AND turn = ANY ($1) AND record IS NOT NULL";
@@ -30,5 +29,7 @@ pub(super) fn statements(removal: &TurnsToRemove, by: Position) -> Vec<Statement
     let of_suspensions = [OF_SUSPENSIONS, SUSPENSIONS].map(|statement| (statement, suspensions.clone()));
     let with_ids = of_turns.into_iter().chain(of_suspensions);
     let records: Statement = (RECORDS, vec![Box::new(turns), Box::new(signed(by.0))]);
-    std::iter::once(records).chain(with_ids.map(|(statement, ids)| -> Statement { (statement, vec![Box::new(ids)]) })).collect()
+    std::iter::once(records)
+        .chain(with_ids.map(|(statement, ids)| -> Statement { (statement, vec![Box::new(ids)]) }))
+        .collect()
 }

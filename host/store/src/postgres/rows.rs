@@ -28,8 +28,7 @@ pub(super) fn decode<T>(
     read: fn(&[u8]) -> Result<T, Unreadable>,
     what: impl FnOnce() -> String,
 ) -> Result<T, StoreFault> {
-    read(record)
-        .map_err(|unreadable| StoreFault::damaged("read what is stored", format!("{}: {unreadable}", what())))
+    read(record).map_err(|unreadable| StoreFault::damaged("read what is stored", format!("{}: {unreadable}", what())))
 }
 
 /// No number of the store is above the largest of a column, except limits.

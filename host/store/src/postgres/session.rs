@@ -61,11 +61,7 @@ impl Session {
         try_join_all(prepared).await.map(drop).map_err(Failure::of(ATTEMPTED))
     }
 
-    pub(super) async fn query(
-        &self,
-        statement: &str,
-        parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn query(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
         let statement = self.0.prepare_cached(statement).await.map_err(Failure::of(ATTEMPTED))?;
         self.0.query(&statement, parameters).await.map_err(Failure::of(ATTEMPTED))
     }

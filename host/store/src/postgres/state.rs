@@ -264,13 +264,7 @@ impl State {
         Ok(())
     }
 
-    fn row(
-        &mut self,
-        row: &RowChange,
-        stored: &Stored,
-        plan: &Plan,
-        counted: &mut Counted,
-    ) -> Result<(), AppendError> {
+    fn row(&mut self, row: &RowChange, stored: &Stored, plan: &Plan, counted: &mut Counted) -> Result<(), AppendError> {
         let record = || stored.bytes().to_vec();
         match row {
             RowChange::Owner { conversation, owner } => match self.owners.get(conversation) {

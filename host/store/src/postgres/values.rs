@@ -12,7 +12,8 @@ use super::fault::{database_fault, no_answer, pool_fault};
 use crate::key_value::SortedMap;
 
 const GET: &str = "SELECT value FROM plugin_values WHERE key = $1";
-const PUT: &str = "INSERT INTO plugin_values (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+const PUT: &str =
+    "INSERT INTO plugin_values (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 const REMOVE: &str = "DELETE FROM plugin_values WHERE key = $1";
 const FROM: &str = "SELECT key, value FROM plugin_values WHERE key >= $1 ORDER BY key LIMIT $2";
 const AFTER: &str = "SELECT key, value FROM plugin_values WHERE key > $1 ORDER BY key LIMIT $2";

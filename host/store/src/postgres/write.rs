@@ -16,7 +16,11 @@ use crate::record::stored_state;
 
 pub(super) mod sql;
 
-use self::sql::{HEAD, RETENTION_TIME, COMMITS, OWNERS, CALLS, DUE, ENDED_UNFINISHED, ENDED, SUSPENSIONS, FORGET_ENDED_BY, ENDED_BY, AUDIENCES, COUNTS, FORGET_COUNTS, FORGET_AUDIENCES, WAITING, FORGET_WAITING, KEEPERS, KEPT, DELIVERIES, RUN_LOGS, JOURNALS, ENTRIES, STANDINGS, FORGET_STANDINGS, DENIALS, FORGET_DENIALS, VALUES, FORGET_VALUES};
+use self::sql::{
+    AUDIENCES, CALLS, COMMITS, COUNTS, DELIVERIES, DENIALS, DUE, ENDED, ENDED_BY, ENDED_UNFINISHED, ENTRIES,
+    FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING,
+    HEAD, JOURNALS, KEEPERS, KEPT, OWNERS, RETENTION_TIME, RUN_LOGS, STANDINGS, SUSPENSIONS, VALUES, WAITING,
+};
 
 /// The changes of a batch, as columns. Each statement is sent as soon as its future is polled, so they arrive in order.
 struct Writing<'a> {
@@ -84,7 +88,11 @@ impl Writing<'_> {
         }
         let kept: Vec<_> = kept.into_iter().collect();
         self.add(kept.len(), KEEPERS, vec![column_of(&kept, |(principal, _)| principal.clone())]);
-        self.add(kept.len(), KEPT, vec![column_of(&kept, |(principal, _)| principal.clone()), column_of(&kept, |row| row.1)]);
+        self.add(
+            kept.len(),
+            KEPT,
+            vec![column_of(&kept, |(principal, _)| principal.clone()), column_of(&kept, |row| row.1)],
+        );
         if let Some(at) = state.added.retention_time {
             self.add(1, RETENTION_TIME, vec![Box::new(millis(at))]);
         }

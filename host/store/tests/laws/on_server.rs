@@ -173,10 +173,8 @@ async fn host_without_its_server_says_so_and_recovers() {
     }
     let (name, _) = server::database();
     let proxy = Proxy::start(server::folder()).await;
-    let impatient = PostgresSettings {
-        deadline: Duration::from_millis(300),
-        ..settings(server::url(proxy.folder(), &name))
-    };
+    let impatient =
+        PostgresSettings { deadline: Duration::from_millis(300), ..settings(server::url(proxy.folder(), &name)) };
     let store = PostgresStore::open(&impatient).await.unwrap();
     store.append(&commit(1, 0, 1)).await.unwrap();
     proxy.close(true);
@@ -213,8 +211,10 @@ async fn ended_sessions_lose_and_repeat_nothing() {
         .collect();
     let mut ended = 0;
     while writers.iter().any(|writer| !writer.is_finished()) {
-        let end = format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{name}' \
-            AND backend_type = 'client backend' AND application_name = 'toolgate'");
+        let end = format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{name}' \
+            AND backend_type = 'client backend' AND application_name = 'toolgate'"
+        );
         ended += server::run("postgres", &end).parse::<u64>().unwrap();
     }
     for writer in writers {
@@ -293,7 +293,8 @@ async fn changed_records_are_found() {
     assert_eq!(feed.len(), 4, "a feed goes on without the damaged record");
     assert!(store.health().damaged_records > 0);
     // A record that is removed without a word in the audit.
-    let removed = "UPDATE toolgate.commits SET record = NULL, digest = sha256(record), removed_by = 4 WHERE position = 1";
+    let removed =
+        "UPDATE toolgate.commits SET record = NULL, digest = sha256(record), removed_by = 4 WHERE position = 1";
     server::run(&name, removed);
     let first = &store.chain(Position(0), 1).await.unwrap()[0];
     assert!(Walk::new(Vec::new()).step(first).unwrap_err().to_string().contains("no later entry says so"));

@@ -71,6 +71,7 @@ pub(crate) fn folder() -> &'static Path {
 }
 
 /// Starts a server with these options. It ends with this process.
+#[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
 pub(crate) fn start(options: &str) -> PathBuf {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -98,6 +99,7 @@ fn programs() -> &'static Path {
             folders.filter(|folder| folder.join("postgres").exists()).max()
         };
         let found = on_path.parent().filter(|_| on_path.exists()).map(Path::to_owned).or_else(of_debian);
-        found.expect("PostgreSQL is not installed: apt-get install postgresql, or cargo xtask test --without postgres")
+        let install = "apt-get install postgresql, or cargo xtask test --without postgres";
+        found.unwrap_or_else(|| panic!("PostgreSQL is not installed: {install}"))
     })
 }

@@ -181,6 +181,7 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
     let secrets =
         config.plugin.values().flat_map(|table| table.grants.secrets.values().filter_map(|it| it.file.as_ref()));
     let secrets = secrets.chain(config.webhook.iter().filter_map(|table| table.secret_file.as_ref()));
+    let secrets = secrets.chain(config.store.iter().filter_map(|table| table.password_file.as_ref()));
     files.extend(secrets.map(|file| ("the secret in".to_owned(), beside(file))));
     files
 }

@@ -44,13 +44,11 @@ pub(super) const DUE: &str = "INSERT INTO unfinished_turns (turn, due_at, runnin
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::boolean[]) \
     ON CONFLICT (turn) DO UPDATE SET due_at = excluded.due_at, running = excluded.running";
 pub(super) const ENDED_UNFINISHED: &str = "DELETE FROM unfinished_turns WHERE turn = ANY ($1)";
-pub(super) const ENDED: &str =
-    "INSERT INTO ended_turns (turn, ended_at, position, ending, conversation, caller, bytes, record) \
+pub(super) const ENDED: &str = "INSERT INTO ended_turns (turn, ended_at, position, ending, conversation, caller, bytes, record) \
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bytea[]) \
     ON CONFLICT (turn) DO UPDATE SET ended_at = excluded.ended_at, position = excluded.position, ending = excluded.ending, \
     conversation = excluded.conversation, caller = excluded.caller, bytes = excluded.bytes, record = excluded.record";
-pub(super) const SUSPENSIONS: &str =
-    "INSERT INTO suspensions (id, conversation, caller, tool, kind, is_open, ending, record) \
+pub(super) const SUSPENSIONS: &str = "INSERT INTO suspensions (id, conversation, caller, tool, kind, is_open, ending, record) \
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::boolean[], $7::bytea[], $8::bytea[]) \
     ON CONFLICT (id) DO UPDATE SET conversation = excluded.conversation, caller = excluded.caller, tool = excluded.tool, \
     kind = excluded.kind, is_open = excluded.is_open, ending = excluded.ending, record = excluded.record";
