@@ -96,6 +96,10 @@ fn password_comes_from_a_file_and_is_in_no_message() {
     let host = Setup::with(&[]).tables(&table).prepare();
     fs::write(host.folder().join("password"), "correct horse\n").unwrap();
     let refused = host.cli(None, &["serve"]);
-    assert!(refused.code != 0 && refused.err.contains("the database server /nowhere cannot be reached"), "{}", refused.err);
+    assert!(
+        refused.code != 0 && refused.err.contains("the database server /nowhere cannot be reached"),
+        "{}",
+        refused.err
+    );
     assert!(!format!("{}{}", refused.err, refused.out).contains("correct horse"));
 }

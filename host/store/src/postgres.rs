@@ -134,7 +134,7 @@ impl PostgresStore {
         let committer = Committer::new(connector, session?, deadline, failing, counters.clone());
         let (queue, work) = mpsc::channel(MAX_QUEUED);
         handle.spawn(committer.run(work));
-        let key_value = KeyValue::on(Arc::new(Values::new(handle.clone(), values, failed.clone())));
+        let key_value = KeyValue::on(Arc::new(Values::new(handle.clone(), values, deadline, failed.clone())));
         let reads = Reads::new(handle, reads, deadline);
         Ok(Self { reads, key_value, failed, counters, queue, runtime: runtime.0.take() })
     }

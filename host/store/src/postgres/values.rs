@@ -2,11 +2,13 @@
 
 use std::ops::Bound;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use dispatch::ports::StoreFault;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::fault::{database_fault, no_answer, pool_fault};
 use crate::key_value::SortedMap;
@@ -18,13 +20,15 @@ const REMOVE: &str = "DELETE FROM plugin_values WHERE key = $1";
 const FROM: &str = "SELECT key, value FROM plugin_values WHERE key >= $1 ORDER BY key LIMIT $2";
 const AFTER: &str = "SELECT key, value FROM plugin_values WHERE key > $1 ORDER BY key LIMIT $2";
 
-/// The number of entries that are read at once. Each has a bounded size.
-const AT_ONCE: i64 = 128;
+/// The number of entries that are read at once: first, and at most. Each has a bounded size.
+const FIRST: i64 = 16;
+const MAX_AT_ONCE: i64 = 128;
 
 /// The data, for threads that may block.
 pub(super) struct Values {
     runtime: Handle,
     pool: Pool,
+    deadline: Duration,
     /// Why the store takes no commits. It then takes no values either.
     failed: watch::Receiver<Option<StoreFault>>,
 }
@@ -33,8 +37,13 @@ pub(super) struct Values {
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Values {
-    pub(super) fn new(runtime: Handle, pool: Pool, failed: watch::Receiver<Option<StoreFault>>) -> Self {
-        Self { runtime, pool, failed }
+    pub(super) fn new(
+        runtime: Handle,
+        pool: Pool,
+        deadline: Duration,
+        failed: watch::Receiver<Option<StoreFault>>,
+    ) -> Self {
+        Self { runtime, pool, deadline, failed }
     }
 
     /// Waits for work of the store's threads. The thread may belong to another runtime, and the work needs none of it.
@@ -44,11 +53,15 @@ impl Values {
         work: impl Future<Output = Result<T, StoreFault>> + Send + 'static,
     ) -> Result<T, StoreFault> {
         let (done, result) = mpsc::sync_channel(1);
-        self.runtime.spawn(async move { drop(done.send(work.await)) });
+        let deadline = self.deadline;
+        self.runtime.spawn(async move {
+            let result = timeout(deadline, work).await.unwrap_or_else(|_| Err(no_answer(attempted)));
+            drop(done.send(result));
+        });
         result.recv().map_err(|_| no_answer(attempted))?
     }
 
-    fn page(&self, from: Bound<Vec<u8>>) -> Result<Entries, StoreFault> {
+    fn page(&self, from: Bound<Vec<u8>>, entries: i64) -> Result<Entries, StoreFault> {
         const READ: &str = "read values";
         let pool = self.pool.clone();
         self.wait(READ, async move {
@@ -59,7 +72,7 @@ impl Values {
                 Bound::Unbounded => (FROM, Vec::new()),
             };
             let statement = connection.prepare_cached(statement).await.map_err(database_fault(READ))?;
-            let rows = connection.query(&statement, &[&key, &AT_ONCE]).await.map_err(database_fault(READ))?;
+            let rows = connection.query(&statement, &[&key, &entries]).await.map_err(database_fault(READ))?;
             let entry = |row: &tokio_postgres::Row| Ok((row.try_get("key")?, row.try_get("value")?));
             rows.iter().map(|row| entry(row).map_err(database_fault(READ))).collect()
         })
@@ -97,9 +110,10 @@ impl SortedMap for Values {
     }
 
     fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault> {
-        let mut from = key;
+        let (mut from, mut entries) = (key, FIRST);
         loop {
-            let page = self.page(from)?;
+            let page = self.page(from, entries)?;
+            entries = MAX_AT_ONCE;
             for (key, value) in &page {
                 if !each(key, value) {
                     return Ok(());
