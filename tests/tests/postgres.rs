@@ -42,11 +42,12 @@ fn killed_host_goes_on_from_its_database() {
     assert!(!host.data().join("store").exists(), "no turn is in the data folder");
     host.start();
     assert_eq!(host.approver.get("/v1/pending").ok(200)["suspensions"].as_array().unwrap().len(), 1);
-    host.approver.resolve(&suspension, json!({"decision": "approve"})).ok(200);
+    let _ = host.approver.resolve(&suspension, json!({"decision": "approve"})).ok(200);
     let settled = host.agent.settled(&waits);
     assert_eq!(outcomes(&settled), ["ok"], "{settled}");
     assert_eq!((balance(&host, "alice"), balance(&host, "bob")), (json!(900), json!(1100)));
-    assert_eq!(path(&host.agent.submit("c", calls)), path(&waits), "the call id is known");
+    let again = host.agent.post("/v1/conversations/c/turns", &json!({"calls": calls})).ok(200);
+    assert_eq!(path(&again), path(&waits), "the call id is known");
     host.restart();
     assert_eq!(balance(&host, "alice"), json!(900));
     let verified = host.cli(Some(&host.admin), &["audit", "verify", "--url", &host.admin.url()]);

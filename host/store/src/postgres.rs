@@ -7,6 +7,7 @@ mod audit;
 mod calls;
 mod committer;
 mod connect;
+mod error;
 mod fault;
 mod inbox;
 mod indexes;
@@ -45,7 +46,7 @@ use domain::{
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use self::connect::PostgresError;
+pub use self::error::PostgresError;
 
 use self::committer::{Committer, Counters, Work};
 use self::connect::Connector;
@@ -114,7 +115,9 @@ impl PostgresStore {
     /// [`PostgresError`].
     pub async fn open(settings: &PostgresSettings) -> Result<Self, PostgresError> {
         let deadline = settings.deadline;
-        let connector = Connector::new(&settings.url, settings.password.as_deref(), deadline)?;
+        let statements = [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, committer::STATEMENTS];
+        let statements = statements.into_iter().flatten().copied().collect();
+        let connector = Connector::new(&settings.url, settings.password.as_deref(), deadline, statements)?;
         let threads = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("toolgate-postgres")

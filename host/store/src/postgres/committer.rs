@@ -59,7 +59,7 @@ pub(super) struct Committer {
     counters: Arc<Counters>,
 }
 
-/// What became of a transaction.
+/// The end of a transaction.
 enum Outcome {
     Committed(Vec<Result<Position, AppendError>>),
     /// The server refused it, and nothing happened.

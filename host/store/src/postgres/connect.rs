@@ -9,10 +9,11 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Row};
 
+use super::error::PostgresError;
 use super::fault::reason;
+use super::migrate::{SCHEMA, migrate};
 use super::session::{Failure, Session};
 use super::tls::Tls;
-use super::{committer, load, migrate, removal, write};
 
 /// The oldest server whose promises are tested. It has `pg_xact_status` for 64-bit ids, which 12 does not have, and its
 /// maintainers still repair it when this format was made.
@@ -21,63 +22,6 @@ const OLDEST: i32 = 140_000;
 /// The key of the lock that one host holds.
 const LOCK: i64 = 0x0074_6f6f_6c67_6174;
 
-/// The schema of all tables.
-pub(super) const SCHEMA: &str = "toolgate";
-
-/// Why a database cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PostgresError {
-    /// The operator's connection string is wrong.
-    #[error("the connection string of the store is not valid: {0}")]
-    Url(String),
-    /// No connection.
-    #[error("the database server {server} cannot be reached: {reason}; start it, or correct the connection string")]
-    Unreachable { server: String, reason: String },
-    /// The connection ended.
-    #[error("the connection to the database server was lost while it should {attempted}: {reason}")]
-    Lost { attempted: &'static str, reason: String },
-    /// The server is older than this host supports.
-    #[error("the database server has the version {0}, and this host needs PostgreSQL 14 or newer; upgrade the server")]
-    TooOld(String),
-    /// With this setting, the server confirms commits that a crash can undo.
-    #[error(
-        "the database server has `{setting} = off`, so a crash of it can undo confirmed commits; set `{setting} = on` for \
-         the server, this database and this user"
-    )]
-    Unsafe { setting: &'static str },
-    /// The database stores text in another encoding.
-    #[error(
-        "the database has the encoding {0}, and this host needs UTF8; create another with `CREATE DATABASE … ENCODING 'UTF8'`"
-    )]
-    Encoding(String),
-    /// The server is a standby, or the user or the database is read-only.
-    #[error("the database server accepts no writes: it is a standby or read-only; connect to the primary server")]
-    ReadOnly,
-    /// Another host has the lock.
-    #[error("another host uses this database ({by}); stop that one, or give this host its own database")]
-    InUse { by: String },
-    /// A newer host wrote it.
-    #[error("the database has the format {found} and this host knows {known}; start a newer toolgate")]
-    Newer { found: i32, known: i32 },
-    /// The server refused a statement.
-    #[error("the database server refused to {attempted}: {reason}")]
-    Refused { attempted: &'static str, reason: String },
-}
-
-impl PostgresError {
-    /// Whether it can end without a change of the settings.
-    pub(super) const fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Lost { .. } | Self::ReadOnly)
-    }
-
-    pub(super) fn refused(attempted: &'static str) -> impl FnOnce(Failure) -> Self {
-        move |failure| match failure {
-            Failure::Refused(fault) => Self::Refused { attempted, reason: fault.reason },
-            Failure::Lost(fault) => Self::Lost { attempted, reason: fault.reason },
-        }
-    }
-}
-
 /// Makes connections to one database.
 pub(super) struct Connector {
     server: String,
@@ -85,10 +29,17 @@ pub(super) struct Connector {
     tls: Tls,
     deadline: Duration,
     writer: Pool,
+    /// The statements of the writer.
+    statements: Vec<&'static str>,
 }
 
 impl Connector {
-    pub(super) fn new(url: &str, password: Option<&str>, deadline: Duration) -> Result<Self, PostgresError> {
+    pub(super) fn new(
+        url: &str,
+        password: Option<&str>,
+        deadline: Duration,
+        statements: Vec<&'static str>,
+    ) -> Result<Self, PostgresError> {
         let (mut config, authorities) = parsed(url)?;
         if let Some(password) = password {
             config.password(password);
@@ -101,7 +52,7 @@ impl Connector {
         }
         let writes = format!("-c idle_in_transaction_session_timeout={}", deadline.as_millis());
         let writer = pool(&config, &tls, &writes, 1, deadline)?;
-        Ok(Self { server: server(&config), config, tls, deadline, writer })
+        Ok(Self { server: server(&config), config, tls, deadline, writer, statements })
     }
 
     /// Connections with these settings of the session.
@@ -126,7 +77,7 @@ impl Connector {
     pub(super) async fn writer(&self, lock_wait: Duration) -> Result<Session, PostgresError> {
         let connection = self.writer.get().await.map_err(|error| self.unreachable(error))?;
         let session = Session::new(connection);
-        match prepare(&session, lock_wait).await {
+        match prepare(&session, lock_wait, &self.statements).await {
             Ok(()) => Ok(session),
             Err(error) => {
                 session.close();
@@ -203,14 +154,13 @@ fn server(config: &Config) -> String {
 }
 
 /// Checks the server, takes the lock of the host, and makes the tables.
-async fn prepare(session: &Session, lock_wait: Duration) -> Result<(), PostgresError> {
+async fn prepare(session: &Session, lock_wait: Duration, statements: &[&'static str]) -> Result<(), PostgresError> {
     let settings = session.query(SETTINGS, &[]).await.map_err(PostgresError::refused("tell its settings"))?;
     let settings = settings.first().ok_or(PostgresError::ReadOnly)?;
     check(&Settings::read(settings)?)?;
     lock(session, lock_wait).await?;
-    migrate::migrate(session).await?;
-    let statements = [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, committer::STATEMENTS];
-    let prepared = session.prepare(statements.into_iter().flatten().copied()).await;
+    migrate(session).await?;
+    let prepared = session.prepare(statements.iter().copied()).await;
     prepared.map_err(PostgresError::refused("prepare statements"))
 }
 

@@ -48,7 +48,7 @@ fn kind_of(code: &SqlState) -> FaultKind {
     }
 }
 
-/// The words of the server, or why there are none. No connection string is in it.
+/// The words of the server, or why it did not answer. No connection string is in it.
 pub(super) fn reason(error: &Error) -> String {
     let Some(answer) = error.as_db_error() else {
         let mut reason = error.to_string();

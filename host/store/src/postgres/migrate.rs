@@ -1,7 +1,10 @@
 //! The format of the tables. Each format is a file of statements, which runs once, in one transaction under a lock.
 
-use super::connect::{PostgresError, SCHEMA};
+use super::error::PostgresError;
 use super::session::Session;
+
+/// The schema of all tables.
+pub(super) const SCHEMA: &str = "toolgate";
 
 /// The statements that make each format from the one before.
 const FORMATS: [&str; 1] = [include_str!("schema/1.sql")];

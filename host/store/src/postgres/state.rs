@@ -1,4 +1,4 @@
-//! What a batch of commits reads and changes. Each commit is checked against the stored rows and against the commits before it
+//! The rows that a batch of commits reads and changes. Each commit is checked against the stored rows and against the commits before it
 //! in the batch, and is accepted or refused alone.
 
 use std::collections::BTreeMap;

@@ -60,8 +60,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     type Error = Infallible;
 
     /// Also called without a name, for connections without TLS.
-    fn make_tls_connect(&mut self, domain: &str) -> Result<Connect, Infallible> {
-        Ok(Connect { config: self.0.clone(), server: domain.to_owned() })
+    fn make_tls_connect(&mut self, server: &str) -> Result<Connect, Infallible> {
+        Ok(Connect { config: self.0.clone(), server: server.to_owned() })
     }
 }
 

@@ -119,7 +119,7 @@ async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedW
     }
 }
 
-/// Hands on the answers, until one of them is that of a `COMMIT` that must be lost.
+/// Passes the answers on, until one of them is that of a `COMMIT` that must be lost.
 async fn answers(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, is_lost: watch::Receiver<bool>) {
     let mut buffer = vec![0; 1 << 20];
     loop {

@@ -66,7 +66,7 @@ pub(super) fn string_or_table<'de, D: Deserializer<'de>>(deserializer: D) -> Res
     deserializer.deserialize_any(StringOrTable).map(Some)
 }
 
-/// What the file can hold under the key.
+/// The forms of the value in the file.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "the schema describes it")]
