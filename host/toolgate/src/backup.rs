@@ -90,10 +90,10 @@ pub(crate) fn clean(data: &Path) -> io::Result<()> {
 impl Backups for HostBackups {
     async fn begin(&self) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, BackupError> {
         let on_disk = match &self.kept {
-            Kept::InFolder(on_disk) => on_disk,
-            Kept::InMemory => return Err(BackupError::InMemory),
+            Kept::Folder(on_disk) => on_disk,
+            Kept::Memory => return Err(BackupError::InMemory),
             #[cfg(feature = "postgres")]
-            Kept::InDatabase => return Err(BackupError::InDatabase),
+            Kept::Database => return Err(BackupError::InDatabase),
         };
         let one = self.one.clone().try_lock_owned().map_err(|_| BackupError::Busy)?;
         if !self.handle.has_room(needed(&self.data)?) {

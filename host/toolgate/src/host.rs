@@ -52,11 +52,11 @@ pub struct Host {
 /// Where the turns are.
 #[derive(Clone)]
 pub(crate) enum Kept {
-    InMemory,
+    Memory,
     /// In the data folder.
-    InFolder(Arc<SledStore>),
+    Folder(Arc<SledStore>),
     #[cfg(feature = "postgres")]
-    InDatabase,
+    Database,
 }
 
 /// The principals of the HTTP API, once it is open. Without tokens nobody can be revoked.

@@ -83,7 +83,7 @@ pub async fn open(
         about: About {
             address,
             compiler: compiler::status(host.sandbox.clone()).await,
-            audit_key: (!matches!(host.kept, Kept::InMemory)).then(|| checkpoint::public_key(folder)).transpose()?,
+            audit_key: (!matches!(host.kept, Kept::Memory)).then(|| checkpoint::public_key(folder)).transpose()?,
         },
         settings: ServerSettings { hosts, ..table.settings() },
     })

@@ -252,7 +252,7 @@ async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()
 /// The store, unless it is in memory.
 #[cfg(feature = "server")]
 fn stored(kept: &Kept, log: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
-    (!matches!(kept, Kept::InMemory)).then(|| log.clone())
+    (!matches!(kept, Kept::Memory)).then(|| log.clone())
 }
 
 /// The store, where it is, and the plugins' values.
@@ -264,13 +264,13 @@ async fn open_store(
     if plan.memory {
         let in_memory = MemoryStore::new();
         let key_value = in_memory.key_value();
-        return Ok((Arc::new(in_memory), Kept::InMemory, key_value));
+        return Ok((Arc::new(in_memory), Kept::Memory, key_value));
     }
     #[cfg(feature = "postgres")]
     if let Some(settings) = plan.config.database()? {
         let opened = store::PostgresStore::open(&settings).await?;
         let key_value = opened.key_value();
-        return Ok((Arc::new(opened), Kept::InDatabase, key_value));
+        return Ok((Arc::new(opened), Kept::Database, key_value));
     }
     let at = path.clone();
     // A disk that hangs may hold one thread of the guests, but not the only one.
@@ -281,5 +281,5 @@ async fn open_store(
     let opened = tokio::task::spawn_blocking(move || store::open(&path, &settings)).await;
     let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
     let (key_value, opened) = (opened.key_value(), Arc::new(opened));
-    Ok((opened.clone(), Kept::InFolder(opened), key_value))
+    Ok((opened.clone(), Kept::Folder(opened), key_value))
 }
