@@ -16,6 +16,8 @@ pub enum Part {
     Syscalls,
     /// Landlock in the kernel.
     Landlock,
+    /// The programs of a PostgreSQL server.
+    Postgres,
 }
 
 impl Part {
@@ -28,6 +30,7 @@ impl Part {
             Self::Languages => "languages",
             Self::Syscalls => "syscalls",
             Self::Landlock => "landlock",
+            Self::Postgres => "postgres",
         };
         let is_left_out = std::env::var(WITHOUT).is_ok_and(|parts| parts.split(',').any(|part| part == name));
         if is_left_out {

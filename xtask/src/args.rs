@@ -13,7 +13,7 @@ Usage: cargo xtask TASK
                            the console's npm packages
   test [--without PART]…   everything that CI runs; PART is one of
                            fmt, edges, dependencies, deny, web, guests, build, library, aarch64,
-                           languages, syscalls, mounts, landlock, tests, demo, install, schemathesis, mcp, browser,
+                           languages, syscalls, mounts, landlock, postgres, tests, demo, install, schemathesis, mcp, browser,
                            fuzz, clippy, docs
   demo [--answer] [--port N] [--without languages]
                            do what `build` does, start a host with the example plugins, submit a turn, kill the host,

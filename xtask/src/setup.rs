@@ -2,7 +2,7 @@
 //! not install them by itself.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -77,6 +77,15 @@ pub(crate) fn landlock() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Makes sure that the programs of a PostgreSQL server are installed: on the path, or in the folder of Debian's package.
+pub(crate) fn postgres() -> Result<()> {
+    if Path::new("/usr/lib/postgresql").is_dir() {
+        console::aside("PostgreSQL is installed");
+        return Ok(());
+    }
+    debian_package("postgresql", "postgres --version", "postgres")
 }
 
 /// Makes sure that a program is installed. Only root installs Debian packages.

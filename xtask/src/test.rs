@@ -42,6 +42,7 @@ pub(crate) enum Part {
     Syscalls,
     Mounts,
     Landlock,
+    Postgres,
     Tests,
     Demo,
     Install,
@@ -54,7 +55,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Fmt,
         Self::Edges,
         Self::Dependencies,
@@ -68,6 +69,7 @@ impl Part {
         Self::Syscalls,
         Self::Mounts,
         Self::Landlock,
+        Self::Postgres,
         Self::Tests,
         Self::Demo,
         Self::Install,
@@ -94,6 +96,7 @@ impl Part {
             Self::Syscalls => "syscalls",
             Self::Mounts => "mounts",
             Self::Landlock => "landlock",
+            Self::Postgres => "postgres",
             Self::Tests => "tests",
             Self::Demo => "demo",
             Self::Install => "install",
@@ -129,6 +132,7 @@ impl Part {
             Self::Syscalls => "strace is installed, so that a test can see the writes to the disk",
             Self::Mounts => "this user may mount a small disk, so that a test can fill it",
             Self::Landlock => "the kernel has Landlock, so that a test can see what it denies",
+            Self::Postgres => "PostgreSQL is installed, so that the tests can start a private server",
             Self::Tests => "the host's tests pass",
             Self::Demo => "the demo has the expected outcome, with the binary of the tests",
             Self::Install => "the README's `cargo install` installs toolgate",
@@ -151,6 +155,7 @@ impl Part {
             Self::Syscalls => return setup::strace().map(|()| None),
             Self::Mounts => return setup::mounts().map(|()| None),
             Self::Landlock => return setup::landlock().map(|()| None),
+            Self::Postgres => return setup::postgres().map(|()| None),
             Self::Demo => {
                 let only_rust = without.contains(&Self::Languages);
                 let options = demo::Options { answer: true, only_rust, ..demo::Options::default() };
@@ -179,7 +184,7 @@ impl Part {
             Self::Tests => {
                 let tests = Invocation::new("cargo test --locked --workspace --no-fail-fast");
                 // Tests that need a part which was left out would fail. This variable tells them to skip.
-                let needed = [Self::Web, Self::Syscalls, Self::Mounts, Self::Landlock, Self::Languages];
+                let needed = [Self::Web, Self::Syscalls, Self::Mounts, Self::Landlock, Self::Postgres, Self::Languages];
                 let left_out: Vec<_> =
                     needed.into_iter().filter(|part| without.contains(part)).map(Self::name).collect();
                 vec![if left_out.is_empty() { tests } else { tests.variable("TOOLGATE_WITHOUT", left_out.join(",")) }]

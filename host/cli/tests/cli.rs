@@ -330,7 +330,7 @@ fn wrong_configuration_is_reported_with_its_place() {
     let output = toolgate(folder.path(), &["serve"]);
     assert_eq!(output.status.code(), Some(2));
     expect![[r#"
-        error: toolgate.toml:1:1: there is no key `polcy` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `oauth`, `plugin`, `upstream`, `policy`, `policies`, `webhook`
+        error: toolgate.toml:1:1: there is no key `polcy` here; the keys are `listen`, `plugins`, `data`, `store`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `oauth`, `plugin`, `upstream`, `policy`, `policies`, `webhook`
         hint: did you mean `policy`?
         hint: `toolgate config --schema` prints every key of the file
     "#]].assert_eq(&String::from_utf8_lossy(&output.stderr));

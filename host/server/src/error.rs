@@ -269,7 +269,7 @@ impl From<BackupError> for Error {
     fn from(error: BackupError) -> Self {
         let detail = error.to_string();
         match error {
-            BackupError::InMemory => Self::new(Code::NotFound, detail),
+            BackupError::InMemory | BackupError::InDatabase => Self::new(Code::NotFound, detail),
             BackupError::Busy => Self::busy(detail, 10),
             BackupError::NoRoom => Self::new(Code::NoSpace, detail),
             BackupError::Store(fault) => fault.into(),

@@ -86,6 +86,11 @@ pub trait Backups: Send + Sync {
 pub enum BackupError {
     #[error("this host keeps its turns in memory only, so there is nothing to back up")]
     InMemory,
+    #[error(
+        "this host keeps its turns in a database: back that up with the tools of PostgreSQL, such as `pg_dump`, and the data \
+         folder with your own"
+    )]
+    InDatabase,
     #[error("another backup is being made; try again when it has ended")]
     Busy,
     #[error("the disk of the host has no room for a copy of the database beside its reserve")]

@@ -1,4 +1,4 @@
-//! Backends of the store port: memory for tests, sled for everything else.
+//! Backends of the store port: memory for tests, sled for a host with a folder of its own, and PostgreSQL.
 //!
 //! The laws of a store are tests (`tests/laws`), and each law runs on every backend. [`open`] opens the store that a
 //! host uses; when it acknowledges a commit, the commit is on disk.
@@ -9,6 +9,8 @@ mod fault;
 pub mod fuzzing;
 mod key_value;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod record;
 mod sled;
 
@@ -20,6 +22,8 @@ use dispatch::ports::FaultKind;
 
 pub use self::key_value::{CommitValue, KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use self::postgres::{PostgresError, PostgresSettings, PostgresStore};
 pub use self::sled::{
     ExportError, Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, salvage,
     verify,

@@ -23,8 +23,7 @@ use domain::{
 };
 
 use crate::KeyValue;
-use crate::fault::fault;
-use crate::record::{self, Record};
+use crate::record;
 
 mod audit;
 mod feeds;
@@ -308,15 +307,7 @@ impl State {
 
 /// Facts in their stored form. Their digest makes the chain the same on every backend, and their size the pages of a feed.
 fn stored(facts: &NewFacts) -> Result<Stored, StoreFault> {
-    let mut bytes = Vec::new();
-    let written = match facts {
-        NewFacts::Turn { events, .. } => record::write_events(events, &mut bytes),
-        NewFacts::Plugin(event) => event.write(&mut bytes),
-        NewFacts::Started(start) => start.write(&mut bytes),
-        NewFacts::Revoked(revoked) => revoked.write(&mut bytes),
-        NewFacts::Removal(removal) => removal.fact().write(&mut bytes),
-    };
-    written.map_err(fault("encode a commit"))?;
+    let bytes = record::facts(facts)?;
     Ok(Stored { digest: Digest::of(&bytes), size: bytes.len() })
 }
 

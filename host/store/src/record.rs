@@ -14,7 +14,7 @@ mod field;
 mod upgrades;
 mod v1;
 
-use dispatch::ports::{DeliveryRow, EndedTurn, RunLog, SuspensionRow};
+use dispatch::ports::{DeliveryRow, EndedTurn, NewFacts, RunLog, StoreFault, SuspensionRow};
 use domain::{
     Event,
     event::{HostStarted, PluginEvent},
@@ -29,6 +29,7 @@ use serde_json::Value;
 
 use self::field::{Lent, LentSlice, Stored};
 pub(crate) use self::v1::stored_state;
+use crate::fault::fault;
 
 /// Turns the JSON of one version into that of the next. It leaves everything else as it is: the newest form then
 /// refuses it as damaged. `None`: the next version only has more members, so its form reads this one.
@@ -88,6 +89,20 @@ pub(crate) trait Record: Sized {
 pub(crate) fn write_events(events: &[Event], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     out.push(newest(EVENTS));
     serde_json::to_writer(out, &LentSlice(events))
+}
+
+/// The stored form of a commit's facts.
+pub(crate) fn facts(facts: &NewFacts) -> Result<Vec<u8>, StoreFault> {
+    let mut bytes = Vec::with_capacity(512);
+    let written = match facts {
+        NewFacts::Turn { events, .. } => write_events(events, &mut bytes),
+        NewFacts::Plugin(event) => event.write(&mut bytes),
+        NewFacts::Started(start) => start.write(&mut bytes),
+        NewFacts::Revoked(revoked) => revoked.write(&mut bytes),
+        NewFacts::Removal(removal) => removal.fact().write(&mut bytes),
+    };
+    written.map_err(fault("encode a commit"))?;
+    Ok(bytes)
 }
 
 /// The events of one commit.

@@ -24,11 +24,12 @@ use dispatch::ports::{Head, Position};
 use domain::Digest;
 use server::{BackupError, Backups};
 use sha2::{Digest as _, Sha256};
-use store::{SledStore, StoreSettings, VerifyError};
+use store::{StoreSettings, VerifyError};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::checkpoint::FOLDER as CHECKPOINTS;
 use crate::files::{create, existing};
+use crate::host::Kept;
 
 const MAGIC: &[u8] = b"toolgate backup 1\n";
 
@@ -74,7 +75,7 @@ pub enum RestoreError {
 
 /// Makes backups of a running host, one at a time.
 pub(crate) struct HostBackups {
-    pub(crate) store: Option<Arc<SledStore>>,
+    pub(crate) kept: Kept,
     pub(crate) data: PathBuf,
     pub(crate) handle: Handle,
     pub(crate) one: Arc<Mutex<()>>,
@@ -88,7 +89,12 @@ pub(crate) fn clean(data: &Path) -> io::Result<()> {
 #[async_trait]
 impl Backups for HostBackups {
     async fn begin(&self) -> Result<mpsc::Receiver<io::Result<Vec<u8>>>, BackupError> {
-        let Some(on_disk) = &self.store else { return Err(BackupError::InMemory) };
+        let on_disk = match &self.kept {
+            Kept::Folder(on_disk) => on_disk,
+            Kept::Memory => return Err(BackupError::InMemory),
+            #[cfg(feature = "postgres")]
+            Kept::Database => return Err(BackupError::InDatabase),
+        };
         let one = self.one.clone().try_lock_owned().map_err(|_| BackupError::Busy)?;
         if !self.handle.has_room(needed(&self.data)?) {
             return Err(BackupError::NoRoom);

@@ -13,11 +13,10 @@ use api::SignedCheckpoint;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use dispatch::Handle;
-use dispatch::ports::{Audit, ChainEntry, Clock, Head, Position, StoreFault};
+use dispatch::ports::{Audit, ChainEntry, Clock, Head, Position, Store, StoreFault};
 use domain::Timestamp;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
-use store::SledStore;
 use tokio::task::JoinHandle;
 
 use crate::files::{existing, replace};
@@ -328,7 +327,7 @@ fn positions(folder: &Path) -> io::Result<Vec<u64>> {
 /// # Errors
 /// When the key cannot be read or written.
 pub(crate) fn start(
-    audit: Option<Arc<SledStore>>,
+    audit: Option<Arc<dyn Store>>,
     handle: &Handle,
     data: &Path,
     clock: Arc<dyn Clock>,

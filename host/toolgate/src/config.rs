@@ -20,6 +20,7 @@ mod quota;
 mod retention;
 mod secrets;
 mod source;
+mod store;
 mod upstream;
 mod upstream_files;
 mod webhook;
@@ -58,6 +59,7 @@ use schemars::JsonSchema;
 pub use secrets::SecretValues;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use source::Source;
+pub use store::StoreTable;
 pub use upstream::{ApprovalWord, UpstreamTable, UpstreamToolTable, UpstreamValue};
 pub use webhook::{EventWord, KindWord, LinkTable, WebhookTable};
 pub use within::Within;
@@ -86,6 +88,11 @@ pub struct Config {
     pub plugins: Option<PathBuf>,
     /// The data folder: turns, components, compiled code, tokens. Default: "toolgate-data".
     pub data: Option<PathBuf>,
+    /// The PostgreSQL database of the turns: a connection string, or a table with one. Default: none, so that the turns are in
+    /// the data folder.
+    #[serde(deserialize_with = "store::string_or_table")]
+    #[schemars(with = "Option<store::StoreForm>")]
+    pub store: Option<StoreTable>,
     /// Further names under which the host answers, such as a proxy's. A host that listens on loopback refuses all other names.
     /// Otherwise a web page could point its own name at this machine.
     pub hosts: Vec<String>,

@@ -25,6 +25,10 @@ pub enum OpenError {
     /// The store cannot be opened.
     #[error("the store cannot be opened")]
     Store(#[from] store::OpenError),
+    /// The database of the turns cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error("the store cannot be opened")]
+    Database(#[from] store::PostgresError),
     /// The registry of plugins cannot be opened.
     #[error("the registry of plugins cannot be opened")]
     Registry(#[from] registry::OpenError),

@@ -38,9 +38,8 @@ pub struct Host {
     pub(crate) sandbox: Sandbox,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,
-    /// The store on disk, if there is one.
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API makes backups"))]
-    pub(crate) store: Option<Arc<SledStore>>,
+    pub(crate) kept: Kept,
     pub(crate) policy: Arc<Combined>,
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has tokens"))]
     pub(crate) principals: Arc<HostPrincipals>,
@@ -48,6 +47,16 @@ pub struct Host {
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
     pub(crate) running: RunningParts,
+}
+
+/// Where the turns are.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    Memory,
+    /// In the data folder.
+    Folder(Arc<SledStore>),
+    #[cfg(feature = "postgres")]
+    Database,
 }
 
 /// The principals of the HTTP API, once it is open. Without tokens nobody can be revoked.

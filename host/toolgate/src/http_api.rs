@@ -24,7 +24,7 @@ use crate::backup::HostBackups;
 use crate::checkpoint;
 use crate::compiler;
 use crate::config::{OauthTable, ServerTable, TlsTable};
-use crate::host::Host;
+use crate::host::{Host, Kept};
 use crate::keys;
 use crate::record::Actors;
 use crate::revoked::RevokedFile;
@@ -73,7 +73,7 @@ pub async fn open(
         access_tokens: issuer.map(|issuer| issuer as Arc<dyn AccessTokens>),
         sessions,
         backups: Arc::new(HostBackups {
-            store: host.store.clone(),
+            kept: host.kept.clone(),
             data: folder.to_owned(),
             handle: host.handle.clone(),
             one: Arc::default(),
@@ -83,7 +83,7 @@ pub async fn open(
         about: About {
             address,
             compiler: compiler::status(host.sandbox.clone()).await,
-            audit_key: host.store.as_ref().map(|_| checkpoint::public_key(folder)).transpose()?,
+            audit_key: (!matches!(host.kept, Kept::Memory)).then(|| checkpoint::public_key(folder)).transpose()?,
         },
         settings: ServerSettings { hosts, ..table.settings() },
     })

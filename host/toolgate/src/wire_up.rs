@@ -12,7 +12,7 @@ use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings};
 use sandbox::Sandbox;
-use store::{KeyValue, MemoryStore, SledStore};
+use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
 use webhook::{DeliveryWorker, Http, Webhooks};
@@ -27,7 +27,7 @@ use crate::disk::measured;
 use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
-use crate::host::{Background, Host, HostPrincipals, RunningParts};
+use crate::host::{Background, Host, HostPrincipals, Kept, RunningParts};
 use crate::outside::{Outside, OutsidePlan};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
@@ -61,7 +61,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (on_guests, guests) = guest_threads()?;
-    let (log, on_disk, key_value) = open_store(&plan, data.join("store"), &on_guests).await?;
+    let (log, kept, key_value) = open_store(&plan, data.join("store"), &on_guests).await?;
     let (disk, measuring) = disk(plan.memory, &data).await;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
@@ -108,7 +108,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     tasks.extend(measuring);
     // Turns in memory are not audited after this run.
     #[cfg(feature = "server")]
-    tasks.extend(checkpoint::start(on_disk.clone(), &handle, &data, clock.clone()).map_err(unusable)?);
+    tasks.extend(checkpoint::start(stored(&kept, &log), &handle, &data, clock.clone()).map_err(unusable)?);
     tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {
@@ -118,7 +118,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         sandbox: engine,
         log: log.clone(),
         audit: log,
-        store: on_disk,
+        kept,
         policy: rules,
         principals,
         actors,
@@ -249,16 +249,28 @@ async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()
     (disk, Some(measuring))
 }
 
-/// The store, the same one if it is on disk, and the plugins' values.
+/// The store, unless it is in memory.
+#[cfg(feature = "server")]
+fn stored(kept: &Kept, log: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
+    (!matches!(kept, Kept::Memory)).then(|| log.clone())
+}
+
+/// The store, where it is, and the plugins' values.
 async fn open_store(
     plan: &Plan,
     path: PathBuf,
     guests: &runtime::Handle,
-) -> Result<(Arc<dyn Store>, Option<Arc<SledStore>>, KeyValue), OpenError> {
+) -> Result<(Arc<dyn Store>, Kept, KeyValue), OpenError> {
     if plan.memory {
         let in_memory = MemoryStore::new();
         let key_value = in_memory.key_value();
-        return Ok((Arc::new(in_memory), None, key_value));
+        return Ok((Arc::new(in_memory), Kept::Memory, key_value));
+    }
+    #[cfg(feature = "postgres")]
+    if let Some(settings) = plan.config.database()? {
+        let opened = store::PostgresStore::open(&settings).await?;
+        let key_value = opened.key_value();
+        return Ok((Arc::new(opened), Kept::Database, key_value));
     }
     let at = path.clone();
     // A disk that hangs may hold one thread of the guests, but not the only one.
@@ -269,5 +281,5 @@ async fn open_store(
     let opened = tokio::task::spawn_blocking(move || store::open(&path, &settings)).await;
     let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
     let (key_value, opened) = (opened.key_value(), Arc::new(opened));
-    Ok((opened.clone(), Some(opened), key_value))
+    Ok((opened.clone(), Kept::Folder(opened), key_value))
 }

@@ -29,7 +29,7 @@ fn unknown_key_is_reported_with_place_and_suggestion() {
     check(
         "listen = \"127.0.0.1:1\"\nplugns = \"p\"\n",
         &expect![[r#"
-            toolgate.toml:2:1: there is no key `plugns` here; the keys are `listen`, `plugins`, `data`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `oauth`, `plugin`, `upstream`, `policy`, `policies`, `webhook`
+            toolgate.toml:2:1: there is no key `plugns` here; the keys are `listen`, `plugins`, `data`, `store`, `hosts`, `approve_own_calls`, `questions_in_clients`, `approve_on_expiry`, `client_grace_ms`, `expires_ms`, `queue_ms`, `max_attempts`, `max_steps`, `step_bytes`, `nesting_depth`, `nested_calls`, `journal_entries`, `journal_bytes`, `max_calls`, `turn_results_bytes`, `ephemeral`, `pool`, `guest_memory_bytes`, `disk_reserve_bytes`, `database_cache_bytes`, `require_declaration`, `compile`, `catalog`, `limits`, `quota`, `retention`, `approvals`, `door`, `server`, `oauth`, `plugin`, `upstream`, `policy`, `policies`, `webhook`
             did you mean `plugins`?"#]],
     );
     check(
@@ -353,7 +353,7 @@ fn the_schema_knows_every_key_and_no_other() {
     let schema = Config::schema();
     assert_eq!(schema["additionalProperties"], false);
     let keys: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
-    assert_eq!(keys.len(), 38, "{keys:?}");
+    assert_eq!(keys.len(), 39, "{keys:?}");
     for key in keys {
         assert!(
             schema["properties"][key]["description"].is_string() || schema["properties"][key]["$ref"].is_string(),

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use clap::Args;
 
 use super::Run;
-use crate::args::Data;
-use crate::report::{Exit, Report};
+use crate::args::{Data, NO_STORE};
+use crate::report::Report;
 use crate::terminal::Terminal;
 
 /// Write every record of the store to standard output, one JSON object a line.
@@ -24,11 +24,7 @@ pub(crate) struct Export {
 
 impl Run for Export {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let folder = self.data.folder()?.join("store");
-        if !folder.is_dir() {
-            return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
-                .hint("name the host's data folder with --data"));
-        }
+        let folder = self.data.store(NO_STORE, "export the database with the tools of PostgreSQL, such as pg_dump")?;
         let opened =
             store::open(&folder, &store::StoreSettings { migrates: false, ..store::StoreSettings::default() })?;
         let mut out = terminal.raw();

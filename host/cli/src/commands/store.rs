@@ -13,7 +13,7 @@ use toolgate::WallClock;
 use toolgate::config::Config;
 
 use super::{Run, runtime};
-use crate::args::Data;
+use crate::args::{Data, NO_STORE};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
@@ -66,11 +66,7 @@ impl Prune {
         let rules = Config::read(self.data.config.as_deref())?.retention.rules();
         let ignores_declarations = rules.declared_min.is_some();
         let data = self.data.folder()?;
-        let folder = data.join("store");
-        if !folder.is_dir() {
-            return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
-                .hint("name the host's data folder with --data"));
-        }
+        let folder = self.data.store(NO_STORE, "the running host removes ended turns by the same rules")?;
         let settings = store::StoreSettings { migrates: !self.dry_run, ..store::StoreSettings::default() };
         let opened = Arc::new(store::open(&folder, &settings)?);
         let mode = if self.dry_run { Mode::DryRun } else { Mode::Remove };

@@ -137,6 +137,11 @@ async fn values_change_with_their_entry() {
     for (store, data) in stores.into_iter().zip(data) {
         changes_values(store, data).await;
     }
+    #[cfg(feature = "postgres")]
+    if let Some(store) = crate::on_server::store().await {
+        let data = store.key_value();
+        changes_values(Arc::new(store), data).await;
+    }
 }
 
 async fn changes_values(store: Subject, data: KeyValue) {

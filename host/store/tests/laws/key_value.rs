@@ -6,16 +6,23 @@ use crate::store::{self, KeyValue, KeyValueError, MAX_VALUE, NamespaceQuota, Sto
 
 const ANY: NamespaceQuota = NamespaceQuota::UNBOUNDED;
 
-fn on_both(check: impl Fn(KeyValue)) {
+fn on_each(check: impl Fn(KeyValue)) {
     check(KeyValue::in_memory());
     let folder = tempfile::tempdir().unwrap();
     let store = store::open(folder.path(), &StoreSettings::default()).unwrap();
     check(store.key_value());
+    #[cfg(feature = "postgres")]
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        if let Some(store) = runtime.block_on(crate::on_server::store()) {
+            check(store.key_value());
+        }
+    }
 }
 
 #[test]
 fn a_bucket_holds_what_was_set() {
-    on_both(|data| {
+    on_each(|data| {
         assert_eq!(data.get("p", "b", b"k").unwrap(), None);
         data.set("p", "b", b"k", b"1", ANY).unwrap();
         data.set("p", "b", b"k", b"2", ANY).unwrap();
@@ -28,7 +35,7 @@ fn a_bucket_holds_what_was_set() {
 
 #[test]
 fn a_swap_happens_only_from_what_was_expected() {
-    on_both(|data| {
+    on_each(|data| {
         let swap = |expected: Option<&[u8]>, new: Option<&[u8]>| {
             data.compare_and_swap("p", "b", b"k", expected, new, ANY).unwrap().is_ok()
         };
@@ -43,7 +50,7 @@ fn a_swap_happens_only_from_what_was_expected() {
 
 #[test]
 fn no_choice_of_names_reaches_another_namespace() {
-    on_both(|data| {
+    on_each(|data| {
         // Every way to write the same bytes as namespace, bucket and key.
         let ways = [
             ("a", "bc", "d"),
@@ -67,7 +74,7 @@ fn no_choice_of_names_reaches_another_namespace() {
 
 #[test]
 fn a_listing_comes_in_pages_of_one_prefix() {
-    on_both(|data| {
+    on_each(|data| {
         for number in 0..25 {
             data.set("p", "b", format!("user/{number:02}").as_bytes(), b"", ANY).unwrap();
             data.set("p", "b", format!("zone/{number:02}").as_bytes(), b"", ANY).unwrap();
@@ -93,7 +100,7 @@ fn a_listing_comes_in_pages_of_one_prefix() {
 
 #[test]
 fn a_large_value_is_refused_with_its_size() {
-    on_both(|data| {
+    on_each(|data| {
         let value = vec![0; MAX_VALUE + 1];
         data.set("p", "b", b"k", &value[1..], ANY).unwrap();
         let refused = data.set("p", "b", b"k", &value, ANY).unwrap_err();
@@ -116,7 +123,7 @@ fn room(done: Result<(), KeyValueError>) -> Option<&'static str> {
 
 #[test]
 fn a_namespace_never_exceeds_its_quota() {
-    on_both(|data| {
+    on_each(|data| {
         let quota = NamespaceQuota { bytes: 20, keys: 3 };
         let set = |key: &str, size: usize| room(data.set("p", "b", key.as_bytes(), &vec![7; size], quota));
         // An entry costs its bucket's name, its key and its value.
@@ -154,7 +161,7 @@ fn a_namespace_never_exceeds_its_quota() {
 
 #[test]
 fn writers_in_a_race_share_one_quota() {
-    on_both(|data| {
+    on_each(|data| {
         let quota = NamespaceQuota { bytes: u64::MAX, keys: 100 };
         let wrote: usize = thread::scope(|threads| {
             let writers: Vec<_> = (0..4)

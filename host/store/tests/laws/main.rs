@@ -15,11 +15,17 @@ mod journals;
 mod key_value;
 mod machine;
 mod on_disk;
+#[cfg(feature = "postgres")]
+mod on_server;
+#[cfg(feature = "postgres")]
+mod proxy;
 mod removing;
 mod removing_on_disk;
 mod retaining;
 mod run_logs;
 mod salvaging;
+#[cfg(feature = "postgres")]
+mod server;
 mod set_aside;
 mod slow_disk;
 mod standing;
@@ -42,6 +48,15 @@ macro_rules! laws {
             async fn $law() {
                 let folder = tempfile::tempdir().unwrap();
                 let store = crate::store::open(folder.path(), &crate::store::StoreSettings::default()).unwrap();
+                crate::$file::$law(std::sync::Arc::new(store)).await;
+            }
+        )*)*}
+
+        #[cfg(feature = "postgres")]
+        mod postgres {$($(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $law() {
+                let Some(store) = crate::on_server::store().await else { return };
                 crate::$file::$law(std::sync::Arc::new(store)).await;
             }
         )*)*}

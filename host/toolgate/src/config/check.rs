@@ -17,6 +17,7 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
     policies::check(&config.policies.component, source)?;
     instances(config, source)?;
     steps(config, source)?;
+    super::store::check(config, source)?;
     for (name, table) in &config.plugin {
         let name = &name.0;
         if name.is_upstream() {

@@ -181,10 +181,8 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
     let secrets =
         config.plugin.values().flat_map(|table| table.grants.secrets.values().filter_map(|it| it.file.as_ref()));
     let secrets = secrets.chain(config.webhook.iter().filter_map(|table| table.secret_file.as_ref()));
-    let upstream = config.upstream.values();
-    let secrets = secrets.chain(upstream.clone().filter_map(|table| table.token_file.as_ref()));
-    let secrets = secrets.chain(upstream.flat_map(|table| table.env.values().filter_map(|it| it.file.as_ref())));
-    files.push(("the accepted upstream tools in".to_owned(), config.upstream_pins()));
+    let secrets = secrets.chain(config.upstream.values().filter_map(|table| table.token_file.as_ref()));
+    let secrets = secrets.chain(config.store.iter().filter_map(|table| table.password_file.as_ref()));
     files.extend(secrets.map(|file| ("the secret in".to_owned(), beside(file))));
     files.extend(config.files_of_upstreams());
     files

@@ -11,7 +11,7 @@ use domain::Digest;
 use store::{OpenError, StoreSettings, VerifyError};
 use toolgate::checkpoint::{self, AuditCheckpoint, Removals, RemovedByRule};
 
-use crate::args::Connection;
+use crate::args::{Connection, NO_STORE};
 use crate::client::{Client, PAGE, parse};
 use crate::commands::{Run, runtime};
 use crate::report::{Exit, Report};
@@ -95,7 +95,7 @@ impl Verify {
 
     /// The removals in the range of a checkpoint, in a folder that no host runs on.
     fn removals_of_folder(&self, checkpoint: &AuditCheckpoint) -> Result<Vec<RemovedByRule>, Report> {
-        let folder = self.host.data.folder()?.join("store");
+        let folder = self.host.data.store(NO_STORE, "start the host, and name it with --url")?;
         let opened = store::open(&folder, &StoreSettings { migrates: false, ..StoreSettings::default() })?;
         let (after, to) = (Position(checkpoint.after), Position(checkpoint.position));
         Ok(runtime()?.block_on(checkpoint::removals(&opened, after, to))?)
@@ -123,11 +123,8 @@ impl Verify {
 
     /// Verifies a folder that no host runs on.
     fn of_folder(&self) -> Result<Result<Head, VerifyError>, Report> {
-        let folder = self.host.data.folder()?.join("store");
-        if !folder.is_dir() {
-            return Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display()))
-                .hint("name the host's data folder with --data, or a host that keeps turns in memory with --url"));
-        }
+        let missing = "name the host's data folder with --data, or a host that keeps turns in memory with --url";
+        let folder = self.host.data.store(missing, "start the host, and name it with --url")?;
         Ok(store::verify(&folder, &store::StoreSettings::default(), self.head.clone()))
     }
 

@@ -1,0 +1,427 @@
+//! The store on a PostgreSQL server. One task writes: it takes what is queued, and commits all of it in one transaction that holds
+//! the lock of the head. So positions have no gaps, and there is one chain of the audit. Reads use connections of their own.
+//!
+//! The server shows a commit to others only when it is on disk, so a read never returns what a crash could undo.
+
+mod audit;
+mod calls;
+mod committer;
+mod connect;
+mod error;
+mod fault;
+mod inbox;
+mod indexes;
+mod load;
+mod log;
+mod migrate;
+mod outbox;
+mod plan;
+mod reads;
+mod removal;
+mod rows;
+mod session;
+mod standing;
+mod state;
+mod table;
+mod tls;
+mod values;
+mod write;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use dispatch::ports::{
+    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
+    EndedTurn, EndedTurns, Feed, Filter, FoundSubmission, Head, Health, Indexes, JournalPage, Journals, Loaded, Log,
+    Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
+};
+use domain::{
+    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
+    event::HostStarted, journal::JournalBounds, retention::Removal, standing::StandingRow, suspension::Audience,
+    turn::TurnState,
+};
+use tokio::runtime::{self, Runtime};
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use self::error::PostgresError;
+
+use self::committer::{Committer, Counters, Work};
+use self::connect::Connector;
+use self::plan::Plan;
+use self::reads::Reads;
+use self::values::Values;
+use crate::KeyValue;
+use crate::fault::fault;
+
+/// The maximum number of commits that wait for the committer. Further callers wait for room.
+const MAX_QUEUED: usize = 1024;
+
+/// The operator's settings of the store.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PostgresSettings {
+    /// The connection string, such as `postgres://toolgate@db.example/toolgate`. It may contain the password.
+    pub url: String,
+    /// The password, unless the connection string has it or the server needs none.
+    pub password: Option<String>,
+    /// The number of connections for reads.
+    pub readers: usize,
+    /// The number of connections for the plugins' data.
+    pub values: usize,
+    /// The maximum time for a read, for a transaction, and for a new connection after a loss.
+    pub deadline: Duration,
+    /// How long the start waits for another host to end.
+    pub lock_wait: Duration,
+}
+
+/// Without the password and the connection string, which may contain it.
+impl fmt::Debug for PostgresSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url: _, password: _, readers, values, deadline, lock_wait } = self;
+        f.debug_struct("PostgresSettings")
+            .field("readers", readers)
+            .field("values", values)
+            .field("deadline", deadline)
+            .field("lock_wait", lock_wait)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresSettings {
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        let (deadline, lock_wait) = (Duration::from_secs(10), Duration::from_secs(5));
+        Self { url: url.into(), password: None, readers: 8, values: 4, deadline, lock_wait }
+    }
+}
+
+/// A store in a database that no other host may use at the same time.
+pub struct PostgresStore {
+    reads: Reads,
+    key_value: KeyValue,
+    failed: watch::Receiver<Option<StoreFault>>,
+    counters: Arc<Counters>,
+    queue: mpsc::Sender<Work>,
+    /// The threads of all connections. The runtime of a caller may have no I/O.
+    runtime: Option<Runtime>,
+}
+
+impl PostgresStore {
+    /// Connects to the server, checks it, takes the lock of the host, and makes or migrates the tables.
+    ///
+    /// # Errors
+    /// [`PostgresError`].
+    pub async fn open(settings: &PostgresSettings) -> Result<Self, PostgresError> {
+        let deadline = settings.deadline;
+        let statements = [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, committer::STATEMENTS];
+        let statements = statements.into_iter().flatten().copied().collect();
+        let connector = Connector::new(&settings.url, settings.password.as_deref(), deadline, statements)?;
+        let threads = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("toolgate-postgres")
+            .enable_all()
+            .build()
+            .map_err(|error| PostgresError::Refused { attempted: "start its threads", reason: error.to_string() })?;
+        let handle = threads.handle().clone();
+        // It is shut down also if the rest fails.
+        let mut runtime = Threads(Some(threads));
+        let (reads, values) = (connector.readers(settings.readers)?, connector.values(settings.values)?);
+        let lock_wait = settings.lock_wait;
+        let connecting = handle.spawn(async move { (connector.writer(lock_wait).await, connector) });
+        let (session, connector) = connecting
+            .await
+            .map_err(|error| PostgresError::Refused { attempted: "connect", reason: error.to_string() })?;
+        let ((failing, failed), counters) = (watch::channel(None), Arc::<Counters>::default());
+        let committer = Committer::new(connector, session?, deadline, failing, counters.clone());
+        let (queue, work) = mpsc::channel(MAX_QUEUED);
+        handle.spawn(committer.run(work));
+        let key_value = KeyValue::on(Arc::new(Values::new(handle.clone(), values, deadline, failed.clone())));
+        let reads = Reads::new(handle, reads, deadline);
+        Ok(Self { reads, key_value, failed, counters, queue, runtime: runtime.0.take() })
+    }
+
+    /// The plugins' key-value data.
+    #[must_use]
+    pub fn key_value(&self) -> KeyValue {
+        self.key_value.clone()
+    }
+
+    /// Sends work to the committer. Dropping the future does not withdraw work that was sent.
+    async fn ask<T>(
+        &self,
+        attempted: &'static str,
+        work: impl FnOnce(oneshot::Sender<T>) -> Work,
+    ) -> Result<T, StoreFault> {
+        let ended = || fault(attempted)("the committer has ended");
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(work(reply)).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())
+    }
+}
+
+/// Threads that end in the background: a runtime must not be dropped where blocking is not allowed.
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        drop(Threads(self.runtime.take()));
+    }
+}
+
+#[async_trait]
+impl Log for PostgresStore {
+    async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
+        let plan = Plan::of(commit.clone())?;
+        self.ask("commit", |reply| Work::Commit(Box::new(plan), reply)).await?
+    }
+
+    async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.load(turn, commits).await }).await
+    }
+
+    async fn follow(
+        &self,
+        feed: &Feed,
+        after: Position,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Committed>, StoreFault> {
+        let feed = feed.clone();
+        self.reads.run(move |reader| async move { reader.follow(&feed, after, limit, bytes).await }).await
+    }
+
+    async fn sync(&self) -> Result<(), StoreFault> {
+        self.ask("sync", Work::Sync).await?
+    }
+}
+
+impl Health for PostgresStore {
+    fn health(&self) -> StoreHealth {
+        StoreHealth {
+            failure: self.failed.borrow().clone(),
+            failures: self.counters.failures.load(Ordering::Relaxed),
+            damaged_records: self.reads.set_aside.count(),
+            timed_out_reads: self.reads.timed_out(),
+            syncs: self.counters.syncs.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[async_trait]
+impl Indexes for PostgresStore {
+    async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
+        let conversation = conversation.clone();
+        self.reads.run(move |reader| async move { reader.owner(&conversation).await }).await
+    }
+
+    async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
+        let after = after.cloned();
+        self.reads.run(move |reader| async move { reader.conversations(after.as_ref(), limit).await }).await
+    }
+
+    async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
+        let (conversation, call) = (conversation.clone(), call.clone());
+        self.reads.run(move |reader| async move { reader.find_call(&conversation, &call).await }).await
+    }
+
+    async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        limit: usize,
+    ) -> Result<BegunTurns, StoreFault> {
+        let conversation = conversation.clone();
+        self.reads.run(move |reader| async move { reader.turns(&conversation, before, limit).await }).await
+    }
+
+    async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault> {
+        let turns = turns.to_vec();
+        self.reads.run(move |reader| async move { reader.states(&turns).await }).await
+    }
+
+    async fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.due(after, until, limit).await }).await
+    }
+
+    async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.unfinished(after, limit).await }).await
+    }
+
+    async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.suspension(id).await }).await
+    }
+
+    async fn suspensions(
+        &self,
+        filter: &Filter,
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        let filter = filter.clone();
+        self.reads.run(move |reader| async move { reader.suspensions(&filter, after, limit).await }).await
+    }
+
+    async fn suspensions_of(
+        &self,
+        filter: &Filter,
+        audiences: &[Audience],
+        after: Option<SuspensionId>,
+        limit: usize,
+    ) -> Result<Page, StoreFault> {
+        let (filter, audiences) = (filter.clone(), audiences.to_vec());
+        let read =
+            move |reader: reads::Reader| async move { reader.suspensions_of(&filter, &audiences, after, limit).await };
+        self.reads.run(read).await
+    }
+
+    async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
+        let filter = filter.clone();
+        self.reads.run(move |reader| async move { reader.audiences(&filter).await }).await
+    }
+
+    async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
+        let principal = principal.clone();
+        self.reads.run(move |reader| async move { reader.kept_bytes(&principal).await }).await
+    }
+
+    async fn find_submission(
+        &self,
+        conversation: &ConversationId,
+        calls: Vec<CallId>,
+        keeper: Option<&PrincipalId>,
+    ) -> Result<FoundSubmission, StoreFault> {
+        let (conversation, keeper) = (conversation.clone(), keeper.cloned());
+        let find = move |reader: reads::Reader| async move {
+            reader.find_submission(&conversation, calls, keeper.as_ref()).await
+        };
+        self.reads.run(find).await
+    }
+}
+
+#[async_trait]
+impl Outbox for PostgresStore {
+    async fn deliveries(&self, of: Subject) -> Result<Vec<DeliveryRow>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.deliveries(of).await }).await
+    }
+
+    async fn deliveries_due(
+        &self,
+        webhook: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DeliveryRow>, StoreFault> {
+        let webhook = webhook.to_owned();
+        self.reads.run(move |reader| async move { reader.deliveries_due(&webhook, until, limit).await }).await
+    }
+
+    async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
+        self.reads.run(|reader| async move { reader.webhooks_with_pending().await }).await
+    }
+}
+
+#[async_trait]
+impl StandingApprovals for PostgresStore {
+    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.standing(id).await }).await
+    }
+
+    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.standings(after, limit).await }).await
+    }
+
+    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
+        let conversation = conversation.clone();
+        self.reads.run(move |reader| async move { reader.denied(&conversation, alike).await }).await
+    }
+
+    async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
+        let after = after.cloned();
+        self.reads.run(move |reader| async move { reader.denials(after.as_ref(), limit).await }).await
+    }
+}
+
+#[async_trait]
+impl CallLogs for PostgresStore {
+    async fn call_log(&self, turn: TurnId, call: CallIndex) -> Result<Vec<RunLog>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.call_log(turn, call).await }).await
+    }
+}
+
+#[async_trait]
+impl Journals for PostgresStore {
+    async fn journal_page(
+        &self,
+        turn: TurnId,
+        call: CallIndex,
+        from: u32,
+        max: JournalBounds,
+    ) -> Result<JournalPage, StoreFault> {
+        self.reads.run(move |reader| async move { reader.journal_page(turn, call, from, max).await }).await
+    }
+}
+
+#[async_trait]
+impl Audit for PostgresStore {
+    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.audit(after, limit).await }).await
+    }
+
+    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.chain(after, limit).await }).await
+    }
+
+    async fn removals(&self, after: Position, limit: usize) -> Result<Vec<(Position, Removal)>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.removals(after, limit).await }).await
+    }
+
+    async fn head(&self) -> Result<Head, StoreFault> {
+        self.reads.run(|reader| async move { reader.head().await }).await
+    }
+
+    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
+        self.reads.run(|reader| async move { reader.last_start().await }).await
+    }
+}
+
+#[async_trait]
+impl EndedTurns for PostgresStore {
+    async fn ended(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        limit: usize,
+    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.ended(after, limit).await }).await
+    }
+
+    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.logs_size(turn).await }).await
+    }
+
+    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
+        self.reads.run(|reader| async move { reader.retention_time().await }).await
+    }
+
+    /// Large records are in the rows of the database, so none is left behind.
+    async fn reclaim(&self) -> Result<u64, StoreFault> {
+        Ok(0)
+    }
+}

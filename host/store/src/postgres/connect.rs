@@ -1,0 +1,311 @@
+//! Connecting to the server: the connection string, the checks of the server, and the lock of the host.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, Row};
+
+use super::error::PostgresError;
+use super::fault::reason;
+use super::migrate::{SCHEMA, migrate};
+use super::session::{Failure, Session};
+use super::tls::Tls;
+
+/// The oldest server whose promises are tested. It has `pg_xact_status` for 64-bit ids, which 12 does not have, and its
+/// maintainers still repair it when this format was made.
+const OLDEST: i32 = 140_000;
+
+/// The key of the lock that one host holds.
+const LOCK: i64 = 0x0074_6f6f_6c67_6174;
+
+/// Makes connections to one database.
+pub(super) struct Connector {
+    server: String,
+    config: Config,
+    tls: Tls,
+    deadline: Duration,
+    writer: Pool,
+    /// The statements of the writer.
+    statements: Vec<&'static str>,
+}
+
+impl Connector {
+    pub(super) fn new(
+        url: &str,
+        password: Option<&str>,
+        deadline: Duration,
+        statements: Vec<&'static str>,
+    ) -> Result<Self, PostgresError> {
+        let (mut config, authorities) = parsed(url)?;
+        if let Some(password) = password {
+            config.password(password);
+        }
+        let tls = Tls::new(authorities.as_deref()).map_err(PostgresError::Url)?;
+        config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(deadline));
+        config.tcp_user_timeout(config.get_tcp_user_timeout().copied().unwrap_or(deadline));
+        if config.get_application_name().is_none() {
+            config.application_name("toolgate");
+        }
+        let writes = format!("-c idle_in_transaction_session_timeout={}", deadline.as_millis());
+        let writer = pool(&config, &tls, &writes, 1, deadline)?;
+        Ok(Self { server: server(&config), config, tls, deadline, writer, statements })
+    }
+
+    /// Connections with these settings of the session.
+    fn pool(&self, options: &str, size: usize) -> Result<Pool, PostgresError> {
+        pool(&self.config, &self.tls, options, size, self.deadline)
+    }
+
+    /// Connections for reads.
+    pub(super) fn readers(&self, size: usize) -> Result<Pool, PostgresError> {
+        let timeout = self.deadline.as_millis();
+        self.pool(&format!("-c default_transaction_read_only=on -c statement_timeout={timeout}"), size)
+    }
+
+    /// Connections for the plugins' data. A value is on disk with the next commit at the latest, because the server writes one log
+    /// in order.
+    pub(super) fn values(&self, size: usize) -> Result<Pool, PostgresError> {
+        let timeout = self.deadline.as_millis();
+        self.pool(&format!("-c synchronous_commit=off -c statement_timeout={timeout}"), size)
+    }
+
+    /// The one connection that writes commits. It has the lock of the host, and the server has been checked.
+    pub(super) async fn writer(&self, lock_wait: Duration) -> Result<Session, PostgresError> {
+        let connection = self.writer.get().await.map_err(|error| self.unreachable(error))?;
+        let session = Session::new(connection);
+        match prepare(&session, lock_wait, &self.statements).await {
+            Ok(()) => Ok(session),
+            Err(error) => {
+                session.close();
+                Err(error)
+            }
+        }
+    }
+
+    fn unreachable(&self, error: PoolError) -> PostgresError {
+        let reason = match error {
+            PoolError::Backend(error) => reason(&error),
+            error => error.to_string(),
+        };
+        PostgresError::Unreachable { server: self.server.clone(), reason }
+    }
+}
+
+fn pool(config: &Config, tls: &Tls, options: &str, size: usize, deadline: Duration) -> Result<Pool, PostgresError> {
+    let mut config = config.clone();
+    let of_operator = config.get_options().unwrap_or_default().to_owned();
+    config.options(format!(
+        "{of_operator} -c search_path={SCHEMA} -c default_transaction_isolation=read\\ committed {options}"
+    ));
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_config(config, tls.clone(), recycling);
+    let pool = Pool::builder(manager).max_size(size).runtime(Runtime::Tokio1);
+    let pool = pool.wait_timeout(Some(deadline)).create_timeout(Some(deadline)).build();
+    pool.map_err(|error| PostgresError::Url(error.to_string()))
+}
+
+/// Reads a connection string, and the file of authorities that it names.
+fn parsed(url: &str) -> Result<(Config, Option<PathBuf>), PostgresError> {
+    let invalid = |reason: &str| PostgresError::Url(reason.to_owned());
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(invalid("it begins with `postgres://`"));
+    }
+    let (before, query) = url.split_once('?').unwrap_or((url, ""));
+    let (mut authorities, mut has_mode, mut parameters) = (None, false, Vec::new());
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        match parameter.split_once('=') {
+            Some(("sslrootcert", path)) => authorities = Some(PathBuf::from(path)),
+            // Certificates are verified in each mode with TLS.
+            Some(("sslmode", mode)) => {
+                has_mode = true;
+                parameters.push(match mode {
+                    "disable" => "sslmode=disable",
+                    "require" | "verify-ca" | "verify-full" => "sslmode=require",
+                    _ => return Err(invalid("`sslmode` is `disable`, `require` or `verify-full`")),
+                });
+            }
+            _ => parameters.push(parameter),
+        }
+    }
+    let mut config = Config::from_str(&format!("{before}?{}", parameters.join("&"))).map_err(|error| {
+        let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        PostgresError::Url(reason)
+    })?;
+    let is_tcp =
+        config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) || !config.get_hostaddrs().is_empty();
+    if !has_mode {
+        config.ssl_mode(if is_tcp { SslMode::Require } else { SslMode::Disable });
+    }
+    Ok((config, authorities))
+}
+
+/// The server in words, without the password.
+fn server(config: &Config) -> String {
+    let hosts = config.get_hosts().iter().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        #[cfg(unix)]
+        Host::Unix(path) => path.display().to_string(),
+    });
+    hosts.collect::<Vec<_>>().join(", ")
+}
+
+/// Checks the server, takes the lock of the host, and makes the tables.
+async fn prepare(session: &Session, lock_wait: Duration, statements: &[&'static str]) -> Result<(), PostgresError> {
+    let settings = session.query(SETTINGS, &[]).await.map_err(PostgresError::refused("tell its settings"))?;
+    let settings = settings.first().ok_or(PostgresError::ReadOnly)?;
+    check(&Settings::read(settings)?)?;
+    lock(session, lock_wait).await?;
+    migrate(session).await?;
+    let prepared = session.prepare(statements.iter().copied()).await;
+    prepared.map_err(PostgresError::refused("prepare statements"))
+}
+
+const SETTINGS: &str = "SELECT current_setting('server_version_num')::int AS number, \
+    current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, \
+    current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
+    current_setting('full_page_writes') AS full_page_writes, \
+    pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only";
+
+struct Settings {
+    number: i32,
+    version: String,
+    encoding: String,
+    fsync: String,
+    synchronous_commit: String,
+    full_page_writes: String,
+    is_read_only: bool,
+}
+
+impl Settings {
+    fn read(row: &Row) -> Result<Self, PostgresError> {
+        let unreadable = |error: tokio_postgres::Error| PostgresError::Refused {
+            attempted: "tell its settings",
+            reason: error.to_string(),
+        };
+        let text = |name: &str| row.try_get::<_, String>(name).map_err(unreadable);
+        Ok(Self {
+            number: row.try_get("number").map_err(unreadable)?,
+            version: text("version")?,
+            encoding: text("encoding")?,
+            fsync: text("fsync")?,
+            synchronous_commit: text("synchronous_commit")?,
+            full_page_writes: text("full_page_writes")?,
+            is_read_only: row.try_get("is_read_only").map_err(unreadable)?,
+        })
+    }
+}
+
+fn check(settings: &Settings) -> Result<(), PostgresError> {
+    if settings.number < OLDEST {
+        return Err(PostgresError::TooOld(settings.version.clone()));
+    }
+    if settings.is_read_only {
+        return Err(PostgresError::ReadOnly);
+    }
+    let of_disk = [("fsync", &settings.fsync), ("synchronous_commit", &settings.synchronous_commit)];
+    if let Some((setting, _)) = of_disk.into_iter().find(|(_, value)| *value == "off") {
+        return Err(PostgresError::Unsafe { setting });
+    }
+    if settings.encoding != "UTF8" {
+        return Err(PostgresError::Encoding(settings.encoding.clone()));
+    }
+    if settings.full_page_writes == "off" {
+        tracing::warn!(
+            "the database server has `full_page_writes = off`: a loss of power can damage it, unless its storage writes whole \
+             pages, as ZFS does"
+        );
+    }
+    Ok(())
+}
+
+/// Takes the lock that one host holds as long as its connection.
+async fn lock(session: &Session, wait: Duration) -> Result<(), PostgresError> {
+    let refused = PostgresError::refused;
+    let wait = wait.as_millis().max(1);
+    session.run(&format!("SET lock_timeout = {wait}")).await.map_err(refused("wait for its lock"))?;
+    let locked = session.lock(LOCK).await;
+    match locked {
+        Ok(()) => session.run("SET lock_timeout = 0").await.map_err(refused("wait for its lock")),
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+            let holders = session.query(HOLDER, &[&LOCK]).await.map_err(refused("name the other host"))?;
+            let by = holders.first().and_then(|row| row.try_get("holder").ok());
+            Err(PostgresError::InUse { by: by.unwrap_or_else(|| "it has just ended".to_owned()) })
+        }
+        Err(error) => Err(refused("lock the database")(Failure::of("lock")(error))),
+    }
+}
+
+const HOLDER: &str = "SELECT format('%s from %s since %s', application_name, coalesce(host(client_addr), 'the same machine'), \
+    to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS TZ')) AS holder FROM pg_stat_activity JOIN pg_locks USING (pid) \
+    WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND pg_locks.database = \
+    (SELECT oid FROM pg_database WHERE datname = current_database()) \
+    AND ((classid::bigint << 32) | objid::bigint) = $1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        parsed(url).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn tls_is_used_unless_the_operator_turns_it_off() {
+        let mode = |url: &str| parsed(url).unwrap().0.get_ssl_mode();
+        assert_eq!(mode("postgres://u@db.example/t"), SslMode::Require);
+        assert_eq!(mode("postgres://u@db.example/t?sslmode=verify-full"), SslMode::Require);
+        assert_eq!(mode("postgres://u@localhost/t?sslmode=disable"), SslMode::Disable);
+        assert_eq!(mode("postgres://u@%2Frun%2Fpostgresql/t"), SslMode::Disable);
+        assert_eq!(mode("postgresql:///t?host=/run/postgresql"), SslMode::Disable);
+        let refused = refused("postgres://u@db/t?sslmode=prefer");
+        assert!(refused.ends_with("`sslmode` is `disable`, `require` or `verify-full`"), "{refused}");
+    }
+
+    #[test]
+    fn no_error_has_the_password() {
+        for url in ["postgres://u:hidden@db:port/t", "postgres://u:hidden@db/t?no=1", "mysql://u:hidden@db/t"] {
+            assert!(!refused(url).contains("hidden"), "{}", refused(url));
+        }
+        let (config, _) = parsed("postgres://u:hidden@db.example,other/t").unwrap();
+        assert_eq!(server(&config), "db.example, other");
+        assert!(!format!("{config:?}").contains("hidden"));
+    }
+
+    #[test]
+    fn file_of_authorities_is_not_for_the_server() {
+        let (_, authorities) = parsed("postgres://u@db/t?sslrootcert=/etc/ca.pem&connect_timeout=3").unwrap();
+        assert_eq!(authorities, Some(PathBuf::from("/etc/ca.pem")));
+        let missing = Tls::new(Some(std::path::Path::new("/missing.pem"))).map(|_| ()).unwrap_err();
+        assert!(missing.starts_with("sslrootcert /missing.pem: "), "{missing}");
+    }
+
+    #[test]
+    fn server_that_cannot_keep_commits_is_refused() {
+        let good = || Settings {
+            number: 150_018,
+            version: "15.18".into(),
+            encoding: "UTF8".into(),
+            fsync: "on".into(),
+            synchronous_commit: "remote_apply".into(),
+            full_page_writes: "off".into(),
+            is_read_only: false,
+        };
+        assert!(check(&good()).is_ok());
+        let old = Settings { number: 130_022, version: "13.22".into(), ..good() };
+        assert!(matches!(check(&old), Err(PostgresError::TooOld(version)) if version == "13.22"));
+        for (settings, setting) in [
+            (Settings { fsync: "off".into(), ..good() }, "fsync"),
+            (Settings { synchronous_commit: "off".into(), ..good() }, "synchronous_commit"),
+        ] {
+            assert!(matches!(check(&settings), Err(PostgresError::Unsafe { setting: found }) if found == setting));
+        }
+        let standby = Settings { is_read_only: true, ..good() };
+        assert!(matches!(check(&standby), Err(PostgresError::ReadOnly)));
+        let latin = Settings { encoding: "LATIN1".into(), ..good() };
+        assert!(matches!(check(&latin), Err(PostgresError::Encoding(_))));
+    }
+}

@@ -1,0 +1,57 @@
+//! Why a database cannot be used.
+
+use super::session::Failure;
+
+/// Why a database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// The operator's connection string is wrong.
+    #[error("the connection string of the store is not valid: {0}")]
+    Url(String),
+    /// No connection.
+    #[error("the database server {server} cannot be reached: {reason}; start it, or correct the connection string")]
+    Unreachable { server: String, reason: String },
+    /// The connection ended.
+    #[error("the connection to the database server was lost while it should {attempted}: {reason}")]
+    Lost { attempted: &'static str, reason: String },
+    /// The server is older than this host supports.
+    #[error("the database server has the version {0}, and this host needs PostgreSQL 14 or newer; upgrade the server")]
+    TooOld(String),
+    /// With this setting, the server confirms commits that a crash can undo.
+    #[error(
+        "the database server has `{setting} = off`, so a crash of it can undo confirmed commits; set `{setting} = on` for \
+         the server, this database and this user"
+    )]
+    Unsafe { setting: &'static str },
+    /// The database stores text in another encoding.
+    #[error(
+        "the database has the encoding {0}, and this host needs UTF8; create another with `CREATE DATABASE … ENCODING 'UTF8'`"
+    )]
+    Encoding(String),
+    /// The server is a standby, or the user or the database is read-only.
+    #[error("the database server accepts no writes: it is a standby or read-only; connect to the primary server")]
+    ReadOnly,
+    /// Another host has the lock.
+    #[error("another host uses this database ({by}); stop that one, or give this host its own database")]
+    InUse { by: String },
+    /// A newer host wrote it.
+    #[error("the database has the format {found} and this host knows {known}; start a newer toolgate")]
+    Newer { found: i32, known: i32 },
+    /// The server refused a statement.
+    #[error("the database server refused to {attempted}: {reason}")]
+    Refused { attempted: &'static str, reason: String },
+}
+
+impl PostgresError {
+    /// Whether it can end without a change of the settings.
+    pub(super) const fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Lost { .. } | Self::ReadOnly)
+    }
+
+    pub(super) fn refused(attempted: &'static str) -> impl FnOnce(Failure) -> Self {
+        move |failure| match failure {
+            Failure::Refused(fault) => Self::Refused { attempted, reason: fault.reason },
+            Failure::Lost(fault) => Self::Lost { attempted, reason: fault.reason },
+        }
+    }
+}

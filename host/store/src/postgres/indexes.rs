@@ -1,0 +1,159 @@
+//! Reading the indexes of turns and calls.
+
+use std::collections::BTreeMap;
+
+use dispatch::ports::{BegunTurns, FoundSubmission, Position, StoreFault};
+use domain::{CallId, ConversationId, PrincipalId, Timestamp, TurnId, effect::Due, turn::TurnState};
+use tokio_postgres::Row;
+
+use super::reads::Reader;
+use super::rows::{self, column, limit, millis, of_turn, position, signed, time, turn, unsigned};
+
+/// The maximum number of commits that are looked at for one page of turns.
+const MAX_EXAMINED: usize = 1_000;
+
+const OWNER: &str = "SELECT owner FROM conversations WHERE conversation = $1";
+const CONVERSATIONS: &str = "SELECT conversation, owner FROM conversations WHERE conversation > $1 \
+    ORDER BY conversation LIMIT $2";
+const CALL: &str = "SELECT turn FROM calls WHERE conversation = $1 AND id = $2";
+const CALLS: &str = "SELECT id, turn FROM calls WHERE conversation = $1 AND id = ANY ($2)";
+const KEPT: &str = "SELECT bytes FROM kept WHERE principal = $1";
+const TURNS: &str = "SELECT position, turn, number FROM commits WHERE conversation = $1 AND position < $2 \
+    AND record IS NOT NULL ORDER BY position DESC LIMIT $3";
+const OPEN: &str = "SELECT turn FROM unfinished_turns WHERE turn = ANY ($1)";
+const ENDED: &str = "SELECT turn, ending, ended_at FROM ended_turns WHERE turn = ANY ($1) AND position IS NOT NULL";
+const DUE: &str = "SELECT turn, due_at, running FROM unfinished_turns WHERE (due_at, turn) > ($1, $2) AND due_at <= $3 \
+    ORDER BY due_at, turn LIMIT $4";
+const FIRST_DUE: &str = "SELECT turn, due_at, running FROM unfinished_turns WHERE due_at <= $1 \
+    ORDER BY due_at, turn LIMIT $2";
+const UNFINISHED: &str = "SELECT turn, due_at, running FROM unfinished_turns WHERE turn > $1 ORDER BY turn LIMIT $2";
+const FIRST_UNFINISHED: &str = "SELECT turn, due_at, running FROM unfinished_turns ORDER BY turn LIMIT $1";
+
+fn due(row: &Row) -> Result<(TurnId, Due), StoreFault> {
+    Ok((turn(row, "turn")?, Due { at: time(row, "due_at")?, running: column(row, "running")? }))
+}
+
+impl Reader {
+    pub(super) async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
+        let row = self.first(OWNER, &[&conversation.as_str()]).await?;
+        row.map(|row| rows::principal(&row, "owner")).transpose()
+    }
+
+    pub(super) async fn conversations(
+        &self,
+        after: Option<&ConversationId>,
+        conversations: usize,
+    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
+        // No id is empty.
+        let after = after.map_or("", ConversationId::as_str);
+        let page = self.query(CONVERSATIONS, &[&after, &limit(conversations)]).await?;
+        self.intact(&page, |row| Ok((rows::conversation(row)?, rows::principal(row, "owner")?)))
+    }
+
+    pub(super) async fn find_call(
+        &self,
+        conversation: &ConversationId,
+        call: &CallId,
+    ) -> Result<Option<TurnId>, StoreFault> {
+        let row = self.first(CALL, &[&conversation.as_str(), &call.as_str()]).await?;
+        row.map(|row| turn(&row, "turn")).transpose()
+    }
+
+    /// Sends all of its queries at once.
+    pub(super) async fn find_submission(
+        &self,
+        conversation: &ConversationId,
+        calls: Vec<CallId>,
+        keeper: Option<&PrincipalId>,
+    ) -> Result<FoundSubmission, StoreFault> {
+        let ids: Vec<&str> = calls.iter().map(CallId::as_str).collect();
+        let kept = async {
+            match keeper {
+                Some(keeper) => self.kept_bytes(keeper).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let of = conversation.as_str();
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&of, &ids];
+        let found = self.query(CALLS, &parameters);
+        let (owner, found, kept_bytes) = tokio::try_join!(self.owner(conversation), found, kept)?;
+        let turns = found.iter().map(|row| Ok((column::<String>(row, "id")?, turn(row, "turn")?)));
+        let turns = turns.collect::<Result<BTreeMap<_, _>, StoreFault>>()?;
+        let first = calls.into_iter().filter(|_| owner.is_some());
+        let call = first.filter_map(|call| Some((turns.get(call.as_str()).copied()?, call))).next();
+        let call = call.map(|(turn, call)| (call, turn));
+        let kept_bytes = kept_bytes.filter(|_| call.is_none());
+        Ok(FoundSubmission { owner, call, kept_bytes })
+    }
+
+    pub(super) async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
+        let row = self.first(KEPT, &[&principal.as_str()]).await?;
+        Ok(row.map(|row| column(&row, "bytes")).transpose()?.map_or(0, unsigned))
+    }
+
+    /// The first commit of a turn is its beginning.
+    pub(super) async fn turns(
+        &self,
+        conversation: &ConversationId,
+        before: Option<Position>,
+        turns: usize,
+    ) -> Result<BegunTurns, StoreFault> {
+        let before = before.map_or(i64::MAX, |before| signed(before.0));
+        let commits = self.query(TURNS, &[&conversation.as_str(), &before, &limit(MAX_EXAMINED + 1)]).await?;
+        let mut page = BegunTurns::default();
+        for (examined, row) in commits.iter().enumerate() {
+            if page.turns.len() == turns || examined == MAX_EXAMINED {
+                return Ok(page);
+            }
+            let position = position(row, "position")?;
+            page.next = Some(position);
+            if rows::number(row, "number")? == 0 {
+                page.turns.push((position, turn(row, "turn")?));
+            }
+        }
+        page.next = None;
+        Ok(page)
+    }
+
+    pub(super) async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault> {
+        let ids: Vec<uuid::Uuid> = turns.iter().copied().map(of_turn).collect();
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&ids];
+        // A turn that ends meanwhile is in the second answer.
+        let (open, ended) = tokio::try_join!(self.query(OPEN, &parameters), self.query(ENDED, &parameters))?;
+        let mut states = BTreeMap::new();
+        for row in &open {
+            states.insert(turn(row, "turn")?, TurnState::Open);
+        }
+        for row in &ended {
+            let state = TurnState::Ended(rows::read_ending(row)?, time(row, "ended_at")?);
+            states.insert(turn(row, "turn")?, state);
+        }
+        Ok(turns.iter().map(|turn| states.get(turn).copied()).collect())
+    }
+
+    pub(super) async fn due(
+        &self,
+        after: Option<(Timestamp, TurnId)>,
+        until: Timestamp,
+        turns: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        let (until, turns) = (millis(until), limit(turns));
+        let page = match after {
+            None => self.query(FIRST_DUE, &[&until, &turns]).await?,
+            Some((at, turn)) => self.query(DUE, &[&millis(at), &of_turn(turn), &until, &turns]).await?,
+        };
+        self.intact(&page, due)
+    }
+
+    pub(super) async fn unfinished(
+        &self,
+        after: Option<TurnId>,
+        turns: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+        let page = match after {
+            None => self.query(FIRST_UNFINISHED, &[&limit(turns)]).await?,
+            Some(turn) => self.query(UNFINISHED, &[&of_turn(turn), &limit(turns)]).await?,
+        };
+        self.intact(&page, due)
+    }
+}

@@ -1,0 +1,273 @@
+//! Reads the rows that a batch of commits is checked against, under the lock of the head. The statements are sent at once, in
+//! this order, so the lock comes first, and every later statement sees all earlier commits.
+
+use std::collections::BTreeSet;
+
+use dispatch::ports::{EndedTurn, Head, NewFacts, Position, RowChange};
+use domain::{CallId, CallIndex, ConversationId, Digest, StandingId, TurnId};
+use futures::future::try_join_all;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::plan::Plan;
+use super::rows::{self, column, damaged, decode, number, of_suspension, of_turn, time, unsigned};
+use super::session::{Column, Failure, Session, column_of};
+use super::state::{EndedRow, JournalHead, Length, RunLogRow, Sizes, State};
+use crate::record::Record;
+
+pub(super) const STATEMENTS: &[&str] = &[
+    BEGIN,
+    HEAD,
+    LOGS,
+    OWNERS,
+    CALLS,
+    STANDINGS,
+    DENIALS,
+    RUN_LOGS,
+    JOURNALS,
+    ENDED,
+    OWED,
+    LOG_SIZES,
+    LOGS_OF,
+    JOURNAL_SIZES,
+];
+
+const BEGIN: &str = "BEGIN";
+/// The id of the transaction says after a lost connection whether it was committed.
+const HEAD: &str = "SELECT position, hash, pg_current_xact_id()::text AS transaction FROM head FOR UPDATE";
+const LOGS: &str = "SELECT wanted.turn, last.number, last.record IS NULL AS is_removed \
+    FROM unnest($1::uuid[]) AS wanted (turn) CROSS JOIN LATERAL (SELECT number, record FROM commits \
+    WHERE source = 'turn' AND commits.turn = wanted.turn ORDER BY number DESC LIMIT 1) AS last";
+const OWNERS: &str = "SELECT conversation, owner FROM conversations WHERE conversation = ANY ($1)";
+const CALLS: &str = "SELECT calls.conversation, calls.id, calls.turn FROM calls \
+    JOIN unnest($1::text[], $2::text[]) AS wanted (conversation, id) USING (conversation, id)";
+const STANDINGS: &str = "SELECT used, revoked_by, revoked_at, record FROM standing_approvals WHERE id = ANY ($1)";
+const DENIALS: &str = "SELECT conversation, alike, denied_at FROM denials \
+    JOIN unnest($1::text[], $2::bytea[]) AS wanted (conversation, alike) USING (conversation, alike)";
+const RUN_LOGS: &str = "SELECT turn, call, run, written FROM run_logs \
+    JOIN unnest($1::uuid[], $2::int[], $3::bigint[]) AS wanted (turn, call, run) USING (turn, call, run)";
+const JOURNALS: &str = "SELECT turn, call, run, length FROM journals \
+    JOIN unnest($1::uuid[], $2::int[]) AS wanted (turn, call) USING (turn, call)";
+const ENDED: &str = "SELECT turn, position, ending, bytes, record FROM ended_turns WHERE turn = ANY ($1)";
+const OWED: &str = "SELECT EXISTS (SELECT FROM deliveries WHERE next_at IS NOT NULL \
+    AND (is_about_turn AND subject = ANY ($1) OR NOT is_about_turn AND subject = ANY ($2))) AS is_owed";
+const LOG_SIZES: &str = "SELECT turn, sum(octet_length(record)) AS bytes FROM commits \
+    WHERE source = 'turn' AND turn = ANY ($1) GROUP BY turn";
+const LOGS_OF: &str =
+    "SELECT turn, call, run, octet_length(record)::bigint AS bytes FROM run_logs WHERE turn = ANY ($1)";
+const JOURNAL_SIZES: &str = "SELECT turn, sum(octet_length(record)) AS bytes FROM journal_entries \
+    WHERE turn = ANY ($1) GROUP BY turn";
+
+/// The keys of the rows that a batch needs.
+#[derive(Default)]
+struct Keys {
+    logs: BTreeSet<TurnId>,
+    owners: BTreeSet<ConversationId>,
+    calls: BTreeSet<(ConversationId, CallId)>,
+    standings: BTreeSet<StandingId>,
+    denials: BTreeSet<(ConversationId, Digest)>,
+    run_logs: BTreeSet<(TurnId, CallIndex, u32)>,
+    /// Turns that have ended and whose size changes.
+    changed_ends: BTreeSet<TurnId>,
+    journals: BTreeSet<(TurnId, CallIndex)>,
+    /// The turns to remove.
+    removed: BTreeSet<TurnId>,
+    /// Their suspensions.
+    suspensions: Vec<Uuid>,
+    /// The turns that end.
+    ends: BTreeSet<TurnId>,
+}
+
+impl Keys {
+    fn of<'a>(plans: impl IntoIterator<Item = &'a Plan>) -> Self {
+        let mut keys = Self::default();
+        for plan in plans {
+            match &plan.commit.facts {
+                Some(NewFacts::Turn { turn, .. }) => drop(keys.logs.insert(*turn)),
+                Some(NewFacts::Revoked(revoked)) => drop(keys.standings.insert(revoked.id)),
+                Some(NewFacts::Removal(removal)) => {
+                    for turn in &removal.turns {
+                        keys.logs.insert(turn.ended.turn);
+                        keys.removed.insert(turn.ended.turn);
+                        keys.suspensions.extend(turn.suspensions.iter().copied().map(of_suspension));
+                    }
+                }
+                Some(NewFacts::Plugin(_) | NewFacts::Started(_)) | None => {}
+            }
+            plan.commit.rows.iter().for_each(|row| keys.add(row));
+        }
+        keys
+    }
+
+    fn add(&mut self, row: &RowChange) {
+        match row {
+            RowChange::Owner { conversation, .. } => drop(self.owners.insert(conversation.clone())),
+            RowChange::Call { conversation, id, .. } => drop(self.calls.insert((conversation.clone(), id.clone()))),
+            RowChange::Ended(ended, _) => drop(self.ends.insert(ended.turn)),
+            RowChange::ForgetLogs(row, _) => {
+                self.ends.insert(row.turn);
+                self.changed_ends.insert(row.turn);
+            }
+            RowChange::RunLog(log) => {
+                self.logs.insert(log.turn);
+                self.run_logs.insert((log.turn, log.call, log.run));
+            }
+            RowChange::JournalRun { turn, call, .. } => drop(self.journals.insert((*turn, *call))),
+            RowChange::JournalEntry(row) => drop(self.journals.insert((row.turn, row.call))),
+            RowChange::StandingUse(id) => drop(self.standings.insert(*id)),
+            RowChange::ForgetStanding(row) => drop(self.standings.insert(row.standing.id)),
+            RowChange::ForgetDenial(row) => drop(self.denials.insert((row.conversation.clone(), row.alike))),
+            RowChange::Due { .. }
+            | RowChange::Suspension(_)
+            | RowChange::Audience(_)
+            | RowChange::Kept(_)
+            | RowChange::RetentionTime(_)
+            | RowChange::Delivery(_)
+            | RowChange::Value(_)
+            | RowChange::Standing(_)
+            | RowChange::Denied(_) => {}
+        }
+    }
+}
+
+fn uuids<'a>(turns: impl IntoIterator<Item = &'a TurnId>) -> Vec<Uuid> {
+    turns.into_iter().copied().map(of_turn).collect()
+}
+
+fn call(row: &Row) -> Result<CallIndex, Failure> {
+    let call = u16::try_from(column::<i32>(row, "call")?).map_err(|_| damaged("the number of a call"))?;
+    Ok(CallIndex(call))
+}
+
+impl Keys {
+    /// The statements that read the rows, each with its parameters.
+    fn statements(&self) -> Vec<(&'static str, Vec<Column>)> {
+        let (logs, removed, ends) = (uuids(&self.logs), uuids(&self.removed), uuids(&self.ends));
+        let ended: Vec<Uuid> = removed.iter().copied().chain(uuids(&self.changed_ends)).collect();
+        let (calls, denials, run_logs, journals): (Vec<_>, Vec<_>, Vec<_>, Vec<_>) = (
+            self.calls.iter().collect(),
+            self.denials.iter().collect(),
+            self.run_logs.iter().collect(),
+            self.journals.iter().collect(),
+        );
+        let owners: Vec<_> = self.owners.iter().collect();
+        let standings: Vec<Uuid> = self.standings.iter().map(|id| rows::uuid(id.bits())).collect();
+        let mut needed: Vec<(&'static str, Vec<Column>)> = vec![(BEGIN, Vec::new()), (HEAD, Vec::new())];
+        let mut add = |is_needed: bool, statement, columns| {
+            if is_needed {
+                needed.push((statement, columns));
+            }
+        };
+        add(!logs.is_empty(), LOGS, vec![Box::new(logs)]);
+        add(!owners.is_empty(), OWNERS, vec![column_of(&owners, |id| id.to_string())]);
+        let columns = vec![column_of(&calls, |key| key.0.to_string()), column_of(&calls, |key| key.1.to_string())];
+        add(!calls.is_empty(), CALLS, columns);
+        add(!standings.is_empty(), STANDINGS, vec![Box::new(standings)]);
+        let alike = column_of(&denials, |key| key.1.as_bytes().to_vec());
+        add(!denials.is_empty(), DENIALS, vec![column_of(&denials, |key| key.0.to_string()), alike]);
+        let columns = vec![
+            column_of(&run_logs, |key| of_turn(key.0)),
+            column_of(&run_logs, |key| i32::from(key.1.0)),
+            column_of(&run_logs, |key| i64::from(key.2)),
+        ];
+        add(!run_logs.is_empty(), RUN_LOGS, columns);
+        let columns = vec![column_of(&journals, |key| of_turn(key.0)), column_of(&journals, |key| i32::from(key.1.0))];
+        add(!journals.is_empty(), JOURNALS, columns);
+        add(!ended.is_empty(), ENDED, vec![Box::new(ended)]);
+        add(!removed.is_empty(), OWED, vec![Box::new(removed), Box::new(self.suspensions.clone())]);
+        for statement in [LOG_SIZES, LOGS_OF, JOURNAL_SIZES] {
+            add(!ends.is_empty(), statement, vec![Box::new(ends.clone())]);
+        }
+        needed
+    }
+}
+
+/// Begins a transaction and takes the lock of the head. Returns what the commits are checked against, and the id of the
+/// transaction.
+pub(super) async fn load<'a>(
+    session: &Session,
+    plans: impl IntoIterator<Item = &'a Plan>,
+) -> Result<(State, String), Failure> {
+    let keys = Keys::of(plans);
+    // All of them are sent as they are polled, in this order.
+    let sent = keys.statements().into_iter().map(async |(statement, columns)| {
+        let parameters: Vec<&(dyn ToSql + Sync)> = columns.iter().map(|column| &**column as _).collect();
+        Ok::<_, Failure>((statement, session.query(statement, &parameters).await?))
+    });
+    let (mut state, mut transaction) = (State::default(), None);
+    state.sizes = keys.ends.iter().map(|turn| (*turn, Sizes::default())).collect();
+    for (statement, rows) in try_join_all(sent).await? {
+        for row in &rows {
+            match statement {
+                HEAD => {
+                    state.head = Head { position: rows::position(row, "position")?, hash: rows::digest(row, "hash")? };
+                    transaction = Some(column(row, "transaction")?);
+                }
+                OWED => state.is_owed = column(row, "is_owed")?,
+                ENDED => state.ended.load(rows::turn(row, "turn")?, ended_row(row)?),
+                LOG_SIZES | LOGS_OF | JOURNAL_SIZES => size(&mut state, statement, row)?,
+                _ => entry(&mut state, statement, row)?,
+            }
+        }
+    }
+    let transaction = transaction.ok_or_else(|| damaged("the head of the audit"))?;
+    Ok((state, transaction))
+}
+
+/// Adds a row of a table whose rows decide whether a commit may happen.
+fn entry(state: &mut State, statement: &str, row: &Row) -> Result<(), Failure> {
+    match statement {
+        LOGS => {
+            let commits = Length::Commits(number(row, "number")?.saturating_add(1));
+            let length = if column(row, "is_removed")? { Length::Removed } else { commits };
+            state.logs.load(rows::turn(row, "turn")?, length);
+        }
+        OWNERS => state.owners.load(rows::conversation(row)?, rows::principal(row, "owner")?),
+        CALLS => {
+            let id = CallId::new(column(row, "id")?).map_err(|_| damaged("the id of a call"))?;
+            state.calls.load((rows::conversation(row)?, id), rows::turn(row, "turn")?);
+        }
+        STANDINGS => {
+            let standing = rows::standing(row)?;
+            state.standings.load(standing.standing.id, standing);
+        }
+        DENIALS => state.denials.load((rows::conversation(row)?, rows::digest(row, "alike")?), time(row, "denied_at")?),
+        RUN_LOGS => {
+            let key = (rows::turn(row, "turn")?, call(row)?, number(row, "run")?);
+            state.run_logs.load(key, RunLogRow { written: unsigned(column(row, "written")?), record: Vec::new() });
+        }
+        JOURNALS => {
+            let run: Option<i64> = column(row, "run")?;
+            let run = run.map(|run| u32::try_from(run).map_err(|_| damaged("a journal"))).transpose()?;
+            let head = JournalHead { run, length: number(row, "length")? };
+            state.journals.load((rows::turn(row, "turn")?, call(row)?), head);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Adds a size of a turn that ends.
+fn size(state: &mut State, statement: &str, row: &Row) -> Result<(), Failure> {
+    let sizes = state.sizes.entry(rows::turn(row, "turn")?).or_default();
+    let bytes = unsigned(column(row, "bytes")?);
+    match statement {
+        LOG_SIZES => sizes.log = bytes,
+        JOURNAL_SIZES => sizes.journals = bytes,
+        _ => drop(sizes.run_logs.insert((call(row)?, number(row, "run")?), bytes)),
+    }
+    Ok(())
+}
+
+fn ended_row(row: &Row) -> Result<EndedRow, Failure> {
+    let record: &[u8] = column(row, "record")?;
+    let position: Option<i64> = column(row, "position")?;
+    Ok(EndedRow {
+        ended: decode(record, EndedTurn::read, || "the row of an ended turn".to_owned())?,
+        end: rows::read_ending(row)?,
+        position: position.map(|position| Position(unsigned(position))),
+        bytes: unsigned(column(row, "bytes")?),
+        record: record.to_vec(),
+    })
+}

@@ -1,0 +1,61 @@
+//! The format of the tables. Each format is a file of statements, which runs once, in one transaction under a lock.
+
+use super::error::PostgresError;
+use super::session::Session;
+
+/// The schema of all tables.
+pub(super) const SCHEMA: &str = "toolgate";
+
+/// The statements that make each format from the one before.
+const FORMATS: [&str; 1] = [include_str!("schema/1.sql")];
+
+/// The newest format.
+const KNOWN: i32 = FORMATS.len() as i32;
+
+/// Makes the tables of the newest format.
+pub(super) async fn migrate(session: &Session) -> Result<(), PostgresError> {
+    let refused = PostgresError::refused;
+    session.run(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})")).await.map_err(refused("begin a migration"))?;
+    let found = found(session).await?;
+    if found > KNOWN {
+        return Err(PostgresError::Newer { found, known: KNOWN });
+    }
+    if found == 0 {
+        let made = format!(
+            "CREATE SCHEMA IF NOT EXISTS {SCHEMA}; \
+             CREATE TABLE format (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), version integer NOT NULL); \
+             INSERT INTO format (version) VALUES (0)"
+        );
+        session.run(&made).await.map_err(refused("make the schema `toolgate`"))?;
+    }
+    let new = (1..=KNOWN).zip(FORMATS).skip(usize::try_from(found).unwrap_or(0));
+    for (version, statements) in new {
+        tracing::info!(version, "migrating the database");
+        session.run(statements).await.map_err(refused("make its tables"))?;
+        session
+            .run(&format!("UPDATE format SET version = {version}"))
+            .await
+            .map_err(refused("record the format of its tables"))?;
+    }
+    session.run("COMMIT").await.map_err(refused("commit a migration"))
+}
+
+/// The lock of migrations. Its key is not that of a host.
+const LOCK: i64 = 0x0074_6f6f_6c67_6175;
+
+/// The format of the database; 0 before the first migration.
+async fn found(session: &Session) -> Result<i32, PostgresError> {
+    let refused = PostgresError::refused;
+    let table = session
+        .query("SELECT to_regclass('toolgate.format') IS NOT NULL AS is_there", &[])
+        .await
+        .map_err(refused("look for its tables"))?;
+    let is_there = table.first().is_some_and(|row| row.try_get("is_there").unwrap_or(false));
+    if !is_there {
+        return Ok(0);
+    }
+    let versions =
+        session.query("SELECT version FROM toolgate.format", &[]).await.map_err(refused("tell its format"))?;
+    let version = versions.first().and_then(|row| row.try_get("version").ok());
+    version.ok_or(PostgresError::Refused { attempted: "tell its format", reason: "the table is empty".to_owned() })
+}

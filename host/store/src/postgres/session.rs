@@ -1,0 +1,88 @@
+//! A connection to the server, with its prepared statements.
+
+use deadpool_postgres::Object;
+use dispatch::ports::StoreFault;
+use futures::future::try_join_all;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
+
+use super::fault::{database_fault, is_lost};
+
+/// Why a transaction failed.
+#[derive(Debug, Clone)]
+pub(super) enum Failure {
+    /// The server refused a statement, so nothing of the transaction happened.
+    Refused(StoreFault),
+    /// No answer arrived.
+    Lost(StoreFault),
+}
+
+impl Failure {
+    pub(super) fn of(attempted: &'static str) -> impl FnOnce(Error) -> Self {
+        move |error| {
+            let is_lost = is_lost(&error);
+            let fault = database_fault(attempted)(error);
+            if is_lost { Self::Lost(fault) } else { Self::Refused(fault) }
+        }
+    }
+}
+
+/// Rows that no host writes: the transaction is given up.
+impl From<StoreFault> for Failure {
+    fn from(fault: StoreFault) -> Self {
+        Self::Refused(fault)
+    }
+}
+
+/// A parameter of a statement, such as the values of one column.
+pub(super) type Column = Box<dyn ToSql + Sync + Send>;
+
+/// The values of one column.
+pub(super) fn column_of<T, V>(rows: &[T], value: impl Fn(&T) -> V) -> Column
+where
+    Vec<V>: ToSql + Sync + Send + 'static,
+{
+    Box::new(rows.iter().map(value).collect::<Vec<V>>())
+}
+
+/// The connection of the writer.
+pub(super) struct Session(Object);
+
+const ATTEMPTED: &str = "commit";
+
+impl Session {
+    pub(super) fn new(connection: Object) -> Self {
+        Self(connection)
+    }
+
+    /// Prepares statements, so that later each takes one message, and several can be sent at once.
+    pub(super) async fn prepare(&self, statements: impl IntoIterator<Item = &'static str>) -> Result<(), Failure> {
+        let prepared = statements.into_iter().map(|statement| self.0.prepare_cached(statement));
+        try_join_all(prepared).await.map(drop).map_err(Failure::of(ATTEMPTED))
+    }
+
+    pub(super) async fn query(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+        let statement = self.0.prepare_cached(statement).await.map_err(Failure::of(ATTEMPTED))?;
+        self.0.query(&statement, parameters).await.map_err(Failure::of(ATTEMPTED))
+    }
+
+    pub(super) async fn execute(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<u64, Failure> {
+        let statement = self.0.prepare_cached(statement).await.map_err(Failure::of(ATTEMPTED))?;
+        self.0.execute(&statement, parameters).await.map_err(Failure::of(ATTEMPTED))
+    }
+
+    /// Runs a statement without parameters or rows.
+    pub(super) async fn run(&self, statement: &str) -> Result<(), Failure> {
+        self.0.batch_execute(statement).await.map_err(Failure::of(ATTEMPTED))
+    }
+
+    /// Waits for an advisory lock, which the connection has from then on.
+    pub(super) async fn lock(&self, key: i64) -> Result<(), Error> {
+        self.0.query("SELECT pg_advisory_lock($1)", &[&key]).await.map(drop)
+    }
+
+    /// Closes the connection, so that the server ends its transaction and its locks.
+    pub(super) fn close(self) {
+        drop(Object::take(self.0));
+    }
+}

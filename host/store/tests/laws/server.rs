@@ -1,0 +1,105 @@
+//! A private PostgreSQL server for the tests of one process. A shell guards it: when the process ends, also by a kill, the pipe
+//! to the shell closes, and the shell stops the server and removes its folder.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Starts a server in a new folder, says so, and stops it when the standard input ends. PostgreSQL refuses to run as root, so root
+/// runs it as the user `nobody`. The folder is in memory if possible: then a sync of the disk takes no time, and the server
+/// has the settings of a server that keeps its commits.
+const GUARD: &str = r#"
+trap '' INT TERM HUP
+umask 077
+folder=$(mktemp -d "$1/toolgate-pg-XXXXXX") || exit 1
+as=
+if [ "$(id -u)" = 0 ]; then
+    chown 65534:65534 "$folder"
+    as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+fi
+cd "$folder"
+end() { rm -rf "$folder"; exit "$1"; }
+$as "$2/initdb" -D "$folder/data" -U toolgate -A trust -E UTF8 --locale=C --no-sync >"$folder/log" 2>&1 ||
+    { cat "$folder/log" >&2; end 1; }
+$as "$2/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=1000 -c shared_buffers=64MB \
+    $3 >>"$folder/log" 2>&1 </dev/null &
+server=$!
+tries=0
+until $as "$2/pg_isready" -q -h "$folder" -d postgres; do
+    tries=$((tries + 1))
+    if [ "$tries" = 300 ] || ! kill -0 "$server" 2>/dev/null; then cat "$folder/log" >&2; end 1; fi
+    sleep 0.05
+done
+echo "$folder"
+read -r _
+kill -INT "$server"
+wait "$server"
+end 0
+"#;
+
+/// The folder of the server.
+static SERVER: OnceLock<PathBuf> = OnceLock::new();
+
+/// A new empty database. Returns its name and its connection string.
+pub(crate) fn database() -> (String, String) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    run("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
+    let url = url(folder(), &name);
+    (name, url)
+}
+
+pub(crate) fn url(folder: &Path, database: &str) -> String {
+    format!("postgres:///{database}?user=toolgate&host={}", folder.display())
+}
+
+/// Runs a statement as the owner of the server. Returns its rows.
+pub(crate) fn run(database: &str, statement: &str) -> String {
+    let mut psql = Command::new(programs().join("psql"));
+    psql.args(["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-U", "toolgate", "-d", database, "-c", statement]);
+    let done = psql.arg("-h").arg(folder()).output().unwrap();
+    assert!(done.status.success(), "{statement}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap().trim().to_owned()
+}
+
+/// The folder of the server of this process, with its socket.
+pub(crate) fn folder() -> &'static Path {
+    SERVER.get_or_init(|| start(""))
+}
+
+/// Starts a server with these options. It ends with this process.
+#[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
+pub(crate) fn start(options: &str) -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let mut guard = Command::new("sh");
+    guard.args(["-c", GUARD, "guard"]).arg(parent).arg(programs()).arg(options);
+    // A signal of the terminal goes to this process alone.
+    let mut guard = guard.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut folder = String::new();
+    BufReader::new(guard.stdout.take().unwrap()).read_line(&mut folder).unwrap();
+    assert!(!folder.is_empty(), "PostgreSQL does not start; to leave it out: cargo xtask test --without postgres");
+    // The process keeps its end of the pipe until it ends.
+    std::mem::forget(guard.stdin.take());
+    PathBuf::from(folder.trim_end())
+}
+
+/// The folder of the programs: that of the path, or the newest of Debian's.
+fn programs() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let on_path = Command::new("sh").args(["-c", "readlink -f \"$(command -v postgres)\""]).output().unwrap();
+        let on_path = PathBuf::from(String::from_utf8(on_path.stdout).unwrap().trim());
+        let of_debian = || {
+            let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+            let folders = versions.map(|version| version.path().join("bin"));
+            folders.filter(|folder| folder.join("postgres").exists()).max()
+        };
+        let found = on_path.parent().filter(|_| on_path.exists()).map(Path::to_owned).or_else(of_debian);
+        let install = "apt-get install postgresql, or cargo xtask test --without postgres";
+        found.unwrap_or_else(|| panic!("PostgreSQL is not installed: {install}"))
+    })
+}
