@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
@@ -77,13 +77,13 @@ type Gate = Mutex<Option<Arc<Semaphore>>>;
 /// Holds what reads through this gate from now on, until the result has permits for it.
 fn close(gate: &Gate) -> Arc<Semaphore> {
     let closed = Arc::new(Semaphore::new(0));
-    *gate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(closed.clone());
+    *gate.lock().unwrap_or_else(PoisonError::into_inner) = Some(closed.clone());
     closed
 }
 
 /// Waits for a permit if the gate is closed.
 async fn pass(gate: &Gate) {
-    let gate = gate.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let gate = gate.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(gate) = gate {
         gate.acquire().await.map(tokio::sync::SemaphorePermit::forget).ok();
     }
@@ -118,12 +118,12 @@ impl MortalStore {
 
     /// Dies at the commit after this many more.
     pub fn die_after(&self, commits: usize, death: Death) {
-        *self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((commits, death));
+        *self.fate.lock().unwrap_or_else(PoisonError::into_inner) = Some((commits, death));
     }
 
     /// The log of this turn is damaged.
     pub fn damage(&self, turn: TurnId) {
-        *self.damaged.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(turn);
+        *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
     }
 
     /// Returns when it has died.
@@ -143,7 +143,7 @@ impl MortalStore {
 
     /// Takes the commit that was on its way when it died.
     pub fn take_late(&self) -> Option<Commit> {
-        self.late.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Passes a commit on, and counts it.
@@ -156,12 +156,8 @@ impl MortalStore {
     /// Holds the next commit that is not held by an earlier gate, until this one has a permit.
     pub fn hold(&self) -> Arc<Semaphore> {
         let gate = Arc::new(Semaphore::new(0));
-        self.gates.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push_back(gate.clone());
+        self.gates.lock().unwrap_or_else(PoisonError::into_inner).push_back(gate.clone());
         gate
-    }
-
-    fn gate(&self) -> Option<Arc<Semaphore>> {
-        self.gates.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front()
     }
 
     /// Pauses before the next reply with an owner of a conversation, so that a test can cancel its caller there.
@@ -220,7 +216,7 @@ impl MortalStore {
     }
 
     fn fate(&self) -> Option<Death> {
-        let mut fate = self.fate.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);
         match fate.as_mut()? {
             (0, death) => Some(std::mem::replace(death, Death::Before)),
             (left, _) => {
@@ -238,7 +234,8 @@ impl Log for MortalStore {
         if !of_journal && !matches!(commit.facts, Some(NewFacts::Turn { .. })) {
             return self.inner.append(commit).await;
         }
-        if let Some(gate) = self.gate() {
+        let gate = self.gates.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        if let Some(gate) = gate {
             // A dropped gate is open.
             drop(gate.acquire().await);
         }
@@ -255,7 +252,7 @@ impl Log for MortalStore {
             Some(Death::Before) => {}
             Some(Death::After) => drop(self.pass_on(commit).await),
             Some(Death::Late) => {
-                *self.late.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(commit.clone());
+                *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(commit.clone());
             }
         }
         self.died.notify_one();
@@ -268,7 +265,7 @@ impl Log for MortalStore {
     async fn load_until(&self, turn: TurnId, commits: u32) -> Result<Loaded<TurnLog>, StoreFault> {
         self.logs.fetch_add(1, Ordering::Relaxed);
         pass(&self.loading).await;
-        if *self.damaged.lock().unwrap_or_else(std::sync::PoisonError::into_inner) == Some(turn) {
+        if *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) == Some(turn) {
             return Err(StoreFault::damaged("load a turn", "a test damaged it"));
         }
         self.inner.load_until(turn, commits).await

@@ -143,16 +143,10 @@ impl State {
                         return Err(AppendError::CallExists(*first));
                     }
                 }
-                RowChange::ForgetStanding(row) if self.standings.get(&row.standing.id) != Some(row) => {
-                    return Err(AppendError::Changed);
-                }
-                RowChange::ForgetDenial(row) if self.denied.get(&key(row)) != Some(&row.at) => {
-                    return Err(AppendError::Changed);
-                }
-                RowChange::ForgetLogs(row, bytes)
-                    if self.ended.get(&row.key()).is_none_or(|(ended, size)| (ended, size) != (row, bytes)) =>
-                {
-                    return Err(AppendError::Changed);
+                RowChange::ForgetStanding(_) | RowChange::ForgetDenial(_) | RowChange::ForgetLogs(..) => {
+                    if !self.is_as_read(change) {
+                        return Err(AppendError::Changed);
+                    }
                 }
                 RowChange::JournalRun { turn, call, run } => {
                     journals.entry((*turn, *call)).or_insert_with(|| self.journal_head(*turn, *call)).run = *run;
@@ -161,9 +155,7 @@ impl State {
                     let of_call = journals.entry((row.turn, row.call));
                     of_call.or_insert_with(|| self.journal_head(row.turn, row.call)).append(row)?;
                 }
-                RowChange::ForgetStanding(_)
-                | RowChange::ForgetDenial(_)
-                | RowChange::Value(_)
+                RowChange::Value(_)
                 | RowChange::Due { .. }
                 | RowChange::Ended(..)
                 | RowChange::Suspension(_)
@@ -172,7 +164,6 @@ impl State {
                 | RowChange::RetentionTime(_)
                 | RowChange::Delivery(_)
                 | RowChange::RunLog(_)
-                | RowChange::ForgetLogs(..)
                 | RowChange::Standing(_)
                 | RowChange::Denied(_) => {}
             }

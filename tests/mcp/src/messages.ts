@@ -55,7 +55,7 @@ function check(request: string, message: Message): void {
   else if (request === "tools/call") conforms(CallToolResultV2Schema, result);
 }
 
-/** A client that sends what it is told. */
+/** A client that sends any message. */
 export class Raw {
   readonly #host: Host;
   readonly #token: string;

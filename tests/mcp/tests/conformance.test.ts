@@ -31,7 +31,7 @@ const SINGLE = [
 /** How many runs there are, each with a principal of its own: the same calls of one principal are one call. */
 const RUNS = SINGLE.length + 2;
 
-/** What is wrong with a result that creates a task, if the schema of the core is asked. */
+/** The fault that the schema of the core finds in a result that creates a task. */
 const NO_CONTENT = "CallToolResult: must have required property 'content' (result of 'tools/call')";
 
 /** A check in a report of the suite. */

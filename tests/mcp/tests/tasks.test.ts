@@ -1,4 +1,4 @@
-// What the conformance suite cannot see here: messages about tasks against the schema of their extension, and questions whose keys the
+// Checks that the conformance suite cannot make here: messages about tasks against the schema of their extension, and questions whose keys the
 // host chooses.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

@@ -182,7 +182,7 @@ describe("the SDK for TypeScript over HTTP", () => {
 
     const call = () =>
       client.callTool({ name: "gated_greet", arguments: { name: "Eva" }, _meta: { [CALL_ID]: "card" } });
-    /** What the card shows. */
+    /** The state that the card shows. */
     const state = async () => {
       const result = await client.callTool({ name: "toolgate_state", arguments: { call: "card" } });
       return result._meta?.["dev.toolgate/call"] as Record<string, unknown>;
@@ -204,7 +204,7 @@ describe("the SDK for TypeScript over HTTP", () => {
     await client.close();
   });
 
-  it("a client that shows no cards does not get the tool of the card", async () => {
+  it("a client without cards does not get the tool of the card", async () => {
     const client = await connected("auto");
     const { tools } = await client.listTools();
     assert(!tools.some(({ name }) => name === "toolgate_state"));

@@ -3,10 +3,12 @@
 use std::ops::Bound;
 
 use async_trait::async_trait;
-use dispatch::ports::{EndedTurn, EndedTurns, Position, StoreFault, Subject, Tombstone, TurnToRemove, TurnsToRemove};
+use dispatch::ports::{
+    EndedTurn, EndedTurns, Position, RowChange, StoreFault, Subject, Tombstone, TurnToRemove, TurnsToRemove,
+};
 use domain::{Timestamp, TurnId};
 
-use super::{MemoryStore, State};
+use super::{MemoryStore, State, key};
 
 impl State {
     /// The size of the records in the log of a turn.
@@ -21,6 +23,18 @@ impl State {
         let bytes = self.size(row.turn) + logs + self.size_of_journals(row.turn);
         self.ended.insert(row.key(), (row, bytes));
         logs
+    }
+
+    /// Whether something that is to be forgotten is still as it was read.
+    pub(super) fn is_as_read(&self, change: &RowChange) -> bool {
+        match change {
+            RowChange::ForgetStanding(row) => self.standings.get(&row.standing.id) == Some(row),
+            RowChange::ForgetDenial(row) => self.denied.get(&key(row)) == Some(&row.at),
+            RowChange::ForgetLogs(row, bytes) => {
+                self.ended.get(&row.key()).is_some_and(|(ended, size)| (ended, size) == (row, bytes))
+            }
+            _ => true,
+        }
     }
 
     /// Removes the logs of an ended turn.
