@@ -131,6 +131,30 @@ describe("questions in results", () => {
     });
   }
 
+  it("a requestState answers one question, also of the same call", async () => {
+    const call = { name: "test_input_required_result_multi_round", arguments: {} };
+    const first = await client.result("tools/call", call);
+    const named = {
+      ...call,
+      inputResponses: answers(first, { name: "Ann" }),
+      requestState: first.requestState,
+    };
+    const second = await client.result("tools/call", named);
+    assert.notDeepEqual(Object.keys(second.inputRequests ?? {}), Object.keys(first.inputRequests ?? {}));
+    const inputResponses = answers(second, { color: "blue" });
+    const used = await client.result("tools/call", {
+      ...call,
+      inputResponses,
+      requestState: first.requestState,
+    });
+    assert.deepEqual(used.inputRequests, second.inputRequests);
+    const { requestState } = used;
+    assert.equal(
+      text(await client.result("tools/call", { ...call, inputResponses, requestState })),
+      "Ann likes blue",
+    );
+  });
+
   it("answers without a requestState answer nothing", async () => {
     const call = { name: "test_input_required_result_request_state", arguments: {} };
     const asking = await client.result("tools/call", call);
