@@ -2,7 +2,7 @@
 //! declares with each request which it knows.
 
 use dispatch::Until;
-use domain::{Call, Span, Turn, TurnId};
+use domain::{Call, Span, SuspensionId, Turn, TurnId};
 use rmcp::model::{CallToolResponse, CallToolResult, ClientCapabilities, InputRequests, ProtocolVersion};
 
 use crate::calls::{Calls, NoResult};
@@ -77,8 +77,9 @@ impl Lane {
                 if !matches!(self, Self::Request(_)) {
                     return Ok(questions::asking(calls, request, &now, requests)?.into());
                 }
+                let asked = now.calls.first().and_then(Call::open).map(|open| open.id);
                 drop(now);
-                let ended = handle.begin_wait(id, Until::Ended, MAX_QUESTION).ends();
+                let ended = closed(calls, id, asked);
                 let peer = waiter.peer().clone();
                 let responses = waiter.during(questions::send(&peer, requests, ended)).await?;
                 let now = waiter.during(calls.of_turn(id)).await.flatten()?;
@@ -119,6 +120,19 @@ impl Lane {
         };
         let requests = can_ask.requests(calls, turn, problem)?;
         Some(requests).filter(|requests| left_out.is_none_or(|id| !requests.contains_key(&id)))
+    }
+}
+
+/// Returns when this suspension of a turn is no longer open.
+async fn closed(calls: &Calls, id: TurnId, asked: Option<SuspensionId>) {
+    let handle = &calls.shared.parts.handle;
+    loop {
+        let changed = handle.begin_wait(id, Until::Ended, MAX_QUESTION).changes();
+        match calls.of_turn(id).await {
+            Ok(now) if now.calls.first().and_then(Call::open).map(|open| open.id) == asked => {}
+            _ => return,
+        }
+        changed.await;
     }
 }
 

@@ -54,7 +54,10 @@ pub struct Host {
 pub(crate) enum Kept {
     Memory,
     /// In the data folder.
-    Folder(Arc<SledStore>),
+    Folder(
+        #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API makes backups"))]
+        Arc<SledStore>,
+    ),
     #[cfg(feature = "postgres")]
     Database,
 }

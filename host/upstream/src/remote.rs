@@ -273,7 +273,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The answer to a request that the server refused. A status below 500 says that nothing was carried out.
+    /// The answer to a request that the server refused. A status of 4xx says that nothing was carried out, except for 408.
     async fn refused(&self, id: u64, answered: &mut Answered) -> Result<Answer, NoAnswer> {
         let refusal = self.refusal(answered);
         if answered.head.status == StatusCode::BAD_REQUEST
@@ -284,7 +284,7 @@ impl Shared {
         {
             return Ok(answer);
         }
-        let is_refused = answered.head.status.as_u16() < 500;
+        let is_refused = answered.head.status.is_client_error() && answered.head.status != StatusCode::REQUEST_TIMEOUT;
         Err(if is_refused { NoAnswer::NotSent(refusal) } else { NoAnswer::Unknown(refusal) })
     }
 
@@ -357,6 +357,7 @@ impl Shared {
                     Err(why) => break why,
                 }
             };
+            self.count(events.unfinished())?;
             events.restart();
             let Some(last) = events.last_id.clone() else { return Err(NoAnswer::Unknown(why)) };
             let pause = events.retry.unwrap_or(MIN_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
@@ -388,9 +389,14 @@ impl Shared {
             }
             _ => {}
         }
-        let counted = self.unasked.lock().unwrap_or_else(PoisonError::into_inner).take(self.clock.now(), size);
-        counted.map_err(|why| self.broken(why))?;
+        self.count(size)?;
         Ok(None)
+    }
+
+    /// Counts bytes that nobody asked for.
+    fn count(&self, size: usize) -> Result<(), NoAnswer> {
+        let counted = self.unasked.lock().unwrap_or_else(PoisonError::into_inner).take(self.clock.now(), size);
+        counted.map_err(|why| self.broken(why))
     }
 }
 

@@ -59,6 +59,15 @@ impl TurnWait {
         TurnStatus::of(turn).has_reached(self.until) || self.clock.now() >= self.deadline
     }
 
+    /// Waits until a commit changes what the turn does or waits for, or the time has passed.
+    pub async fn changes(self) {
+        let Self { mut changed, clock, deadline, .. } = self;
+        tokio::select! {
+            _ = changed.changed() => {}
+            () = clock.sleep_until(deadline) => {}
+        }
+    }
+
     /// Waits until a commit brings the turn into the state, or the time has passed.
     pub async fn ends(self) {
         let Self { until, mut changed, clock, deadline, _entered } = self;

@@ -312,6 +312,24 @@ async fn request_to_a_client_ends_with_the_call() {
 }
 
 #[tokio::test]
+async fn request_to_a_client_ends_with_its_question() {
+    let host = TestHost::new();
+    let mut client = older(&host, "2025-11-25", json!({ "url": {} })).await;
+    let call = json!({ "name": "pay", "arguments": { "slow": true } });
+    client.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }).to_string()).await;
+    settle().await;
+    let (id, _) = requested(&mut client).await;
+    host.decide(Decision::Approve).await;
+    settle().await;
+    let cancelled = client.receive().await;
+    assert_eq!((&cancelled["method"], &cancelled["params"]["requestId"]), (&json!("notifications/cancelled"), &id));
+    assert_eq!(client.received().await, None, "the call runs");
+    host.shelf.slow.add_permits(1);
+    settle().await;
+    assert_eq!(about(&client.result().await)["outcome"], "ok");
+}
+
+#[tokio::test]
 async fn older_client_that_does_not_ask_learns_what_waits() {
     let host = TestHost::new();
     let mut client = older(&host, "2025-11-25", json!({ "form": {} })).await;

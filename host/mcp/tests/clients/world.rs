@@ -27,7 +27,7 @@ pub(crate) const MAX_MESSAGE: usize = 64 << 10;
 /// One tool of each kind. A run returns its arguments.
 pub(crate) struct Shelf {
     tools: Vec<Arc<KnownTool>>,
-    /// Runs of `slow` wait for a permit.
+    /// Runs of `slow`, and those with this word in their arguments, wait for a permit.
     pub(crate) slow: Semaphore,
     /// The reports of a run of `work`. It ends with `None`.
     pub(crate) work: UnboundedSender<Option<Progress>>,
@@ -113,7 +113,7 @@ impl Tools for Shelf {
     }
 
     async fn run(&self, run: Run) -> End {
-        if &*run.tool == "slow" {
+        if &*run.tool == "slow" || run.arguments.as_str().contains("slow") {
             self.slow.acquire().await.unwrap().forget();
         }
         if &*run.tool == "work" {

@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, de};
 
+#[cfg(feature = "postgres")]
+use super::secrets;
 use super::source::Source;
-use super::{Config, ConfigError, secrets};
+use super::{Config, ConfigError};
 
 /// The connection to a PostgreSQL server that keeps the turns.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]

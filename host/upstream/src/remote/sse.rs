@@ -12,7 +12,9 @@ pub(super) enum Event {
 /// Reads events from pieces of a stream.
 pub(super) struct Events {
     held: Vec<u8>,
-    /// How many held bytes have no line break.
+    /// The bytes of `held` that were read.
+    read: usize,
+    /// The bytes of `held` that were read or have no line break.
     searched: usize,
     data: Vec<u8>,
     has_data: bool,
@@ -35,6 +37,7 @@ impl Events {
     pub(super) const fn new(max: usize) -> Self {
         Self {
             held: Vec::new(),
+            read: 0,
             searched: 0,
             data: Vec::new(),
             has_data: false,
@@ -49,7 +52,15 @@ impl Events {
 
     /// Adds a piece of the stream.
     pub(super) fn push(&mut self, piece: &[u8]) {
+        self.held.drain(..self.read);
+        self.searched -= self.read;
+        self.read = 0;
         self.held.extend_from_slice(piece);
+    }
+
+    /// The size of the event that has not arrived completely.
+    pub(super) fn unfinished(&self) -> usize {
+        self.size.saturating_add(self.held.len() - self.read)
     }
 
     /// A further stream continues where the last one ended.
@@ -72,21 +83,19 @@ impl Events {
                 break;
             }
             let width = if is_carriage && self.held[end + 1] == b'\n' { 2 } else { 1 };
-            let rest = self.held.split_off(end + width);
-            let mut line = std::mem::replace(&mut self.held, rest);
-            line.truncate(end);
-            self.searched = 0;
-            self.size = self.size.saturating_add(end + width);
+            self.size = self.size.saturating_add(end + width - self.read);
             if self.size > self.max {
                 return too_long(self.max);
             }
+            let line = self.held[self.read..end].to_vec();
+            (self.read, self.searched) = (end + width, end + width);
             if let Some(event) = self.line(&line) {
                 return Ok(Some(event));
             }
         }
         let is_carriage = self.held.last() == Some(&b'\r');
         self.searched = self.held.len() - usize::from(is_carriage && !self.held[self.searched..].contains(&b'\n'));
-        if self.size.saturating_add(self.held.len()) > self.max {
+        if self.unfinished() > self.max {
             return too_long(self.max);
         }
         Ok(None)
@@ -142,6 +151,13 @@ mod tests {
             }
         }
         all
+    }
+
+    #[test]
+    fn unfinished_event_has_a_size() {
+        let mut events = Events::new(64);
+        assert_eq!(read(&mut events, b"data: a\n\n:b\ndata: c", 4).len(), 1);
+        assert_eq!(events.unfinished(), b":b\ndata: c".len());
     }
 
     #[test]
