@@ -52,7 +52,7 @@ const JOURNALS: &str = "SELECT turn, call, run, length FROM journals \
 const ENDED: &str = "SELECT turn, position, ending, bytes, record FROM ended_turns WHERE turn = ANY ($1)";
 const OWED: &str = "SELECT EXISTS (SELECT FROM deliveries WHERE next_at IS NOT NULL \
     AND (is_about_turn AND subject = ANY ($1) OR NOT is_about_turn AND subject = ANY ($2))) AS is_owed";
-const LOG_SIZES: &str = "SELECT turn, sum(octet_length(record)) AS bytes FROM commits \
+const LOG_SIZES: &str = "SELECT turn, coalesce(sum(octet_length(record)), 0) AS bytes FROM commits \
     WHERE source = 'turn' AND turn = ANY ($1) GROUP BY turn";
 const LOGS_OF: &str =
     "SELECT turn, call, run, octet_length(record)::bigint AS bytes FROM run_logs WHERE turn = ANY ($1)";

@@ -114,7 +114,8 @@ pub(crate) async fn old_logs_go_before_their_turn(store: Subject) {
 
     // The turn has changed since it was read.
     let stale = RowChange::ForgetLogs(ended(1, DAY), 1);
-    assert!(matches!(store.append(&Commit::rows(vec![stale])).await, Err(AppendError::Changed)));
+    let refused = store.append(&Commit::rows(vec![stale])).await;
+    assert!(matches!(refused, Err(AppendError::Changed)), "{refused:?}");
 }
 
 /// A commit with the beginning of a turn, which can be replayed.
