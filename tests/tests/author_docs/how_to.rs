@@ -107,9 +107,6 @@ how_to! {
         ..after("start")
     };
 
-    // `tests/tests/postgres.rs` starts a server.
-    use_postgresql: "use-postgresql.md", Page { is_reference: true, ..Page::default() };
-
     use_upstream_mcp_servers: "use-upstream-mcp-servers.md", Page {
         stand_ins: &[
             ("/usr/local/bin/files-server", "$(dirname $(command -v toolgate))/toolgate-test-upstream"),

@@ -65,8 +65,9 @@ fn redirection_is_not_followed_and_gets_no_token() {
         server.become_(&format!("redirect {to}"));
         let before = server.count("tools/call");
         let (code, message) = error(&host, "fake__echo");
-        assert!(code == "tool_unavailable" && message.contains(why), "{message}");
-        assert!(message.contains("nothing was carried out"), "{message}");
+        assert!(code == "tool_failed" && message.contains(why), "{message}");
+        // Some servers redirect after they have carried out a request.
+        assert!(!message.contains("nothing was carried out"), "{message}");
         assert_eq!(server.count("tools/call"), before + 1);
     }
     assert!(other.requests().is_empty());

@@ -217,8 +217,6 @@ struct Said {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Output {
-    #[serde(rename = "hookEventName")]
-    event: Event,
     #[serde(skip_serializing_if = "Option::is_none")]
     permission_decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,6 +225,8 @@ struct Output {
     updated_input: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decision>,
+    #[serde(rename = "hookEventName")]
+    event: Event,
 }
 
 /// The decision in an answer to `PermissionRequest`.
