@@ -28,7 +28,7 @@ test("the steps of a durable call are shown, also after a kill", async ({ start,
   await page.goto("/conversations/steps");
   await page.getByRole("button", { name: "Journal", exact: true }).click();
   const effects = (part: string) => page.getByRole("region", { name: part }).getByRole("listitem");
-  await expect(effects("From the beginning")).toHaveText([/run 1http POST/]);
+  await expect(effects("From the beginning")).toHaveText([/run 1configuration/, /run 1http POST/]);
 
   await host.kill();
   await host.start();
@@ -37,7 +37,7 @@ test("the steps of a durable call are shown, also after a kill", async ({ start,
   await alice.send("POST", `/v1/suspensions/${turn.calls[0]?.suspension}/resolve`, answer);
   expect((await agent.ended(turn)).outcome).toBe("ok");
   await expect(effects("After step 1")).toHaveText([/run 2http POST/]);
-  await expect(effects("From the beginning")).toHaveText([/run 1http POST/]);
+  await expect(effects("From the beginning")).toHaveText([/run 1configuration/, /run 1http POST/]);
   expect(bodies).toEqual(["x", "y"]);
   server.close();
 });
