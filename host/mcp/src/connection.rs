@@ -45,7 +45,7 @@ const METHODS: [&str; 9] = [
     "tools/list",
 ];
 
-const INSTRUCTIONS: &str = "The tools run in a sandbox, unless their title says otherwise. Some calls wait until a person approves them or answers a question. If a \
+const INSTRUCTIONS: &str = "The tools run in a sandbox, unless their description says otherwise. Some calls wait until a person approves them or answers a question. If a \
     result says that a call waits, the call is still open: do other work, and get its outcome later with the tool toolgate_wait. \
     A repeated call with the same arguments joins the open call.";
 

@@ -199,7 +199,7 @@ fn make(settings: RegistrySettings) -> MakeTool {
     })
 }
 
-/// The declaration in the form of a component's. The title says that the tool runs outside the sandbox.
+/// The declaration in the form of a component's. Its title and its description say that the tool runs outside the sandbox.
 fn declared(offer: &Offer<'_>) -> Declared {
     let declaration = offer.declaration;
     let server = offer.plugin.upstream().unwrap_or_default();
@@ -233,10 +233,11 @@ fn declared(offer: &Offer<'_>) -> Declared {
         options.pop();
         options.push_str(&format!(r#","result":{schema}}}"#));
     }
-    let description = declaration.description().or_else(|| declaration.title()).map(str::to_owned);
+    let described = declaration.description().or_else(|| declaration.title()).unwrap_or(declaration.name());
     Declared {
         name: offer.name.clone(),
-        description: description.unwrap_or_else(|| format!("{} of the MCP server {server}", declaration.name())),
+        // Before the server's words, because some models get no title.
+        description: format!("{} {described}", marks.trim_start()),
         parameters: declaration.input_schema().to_owned(),
         executor: domain::tool::Executor::Server,
         approval: offer.approval,

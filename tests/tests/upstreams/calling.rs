@@ -120,6 +120,7 @@ fn single_tool_can_be_allowed_and_hints_lower_no_gate() {
     let params = of("fake__params");
     assert_eq!((&params["hints"]["read_only"], &params["approval"]), (&json!(true), &json!("requires-approval")));
     assert_eq!((&params["plugin"], &params["sandboxed"]), (&json!("mcp:fake"), &json!(false)));
+    assert_eq!(params["description"], "(MCP server fake, outside the sandbox) A test.");
     let said = super::cli(&host, &["tools"]);
     assert!(said.out.contains("fake__params  server, requires approval, outside the sandbox  (mcp:fake)"), "{said:?}");
 }
