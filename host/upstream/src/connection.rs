@@ -54,6 +54,11 @@ impl Connection {
         }
     }
 
+    /// Whether each request has a connection of its own, so that one can fail alone.
+    pub(crate) const fn is_at_url(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+
     /// Whether the server has only forgotten the session, which breaks no rule.
     pub(crate) fn has_lost_session(&self) -> bool {
         matches!(self, Self::Remote(remote) if remote.has_lost_session())

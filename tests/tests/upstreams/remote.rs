@@ -142,6 +142,32 @@ fn ended_session_is_begun_again_once() {
 }
 
 #[test]
+fn session_that_ended_before_a_list_is_begun_again() {
+    let server = Remote::start();
+    let host = started(&server, "");
+    assert_eq!(called(&host, "fake__changes", json!({}))["result"], "sent");
+    let before = (server.count("initialize"), server.count("tools/list"));
+    server.forget();
+    assert_eq!(called(&host, "fake__echo", json!({}))["ok"], true);
+    assert_eq!(server.count("initialize"), before.0 + 1);
+    assert_eq!(server.count("tools/list"), before.1 + 2, "the first finds that the session has ended");
+}
+
+#[test]
+fn refused_list_ends_no_session() {
+    let server = Remote::start();
+    let host = started(&server, "");
+    assert_eq!(called(&host, "fake__changes", json!({}))["result"], "sent");
+    let before = server.count("initialize");
+    server.become_("405");
+    let (code, message) = error(&host, "fake__echo");
+    assert!(code == "tool_unavailable" && message.contains("HTTP 405"), "{message}");
+    server.become_("");
+    assert_eq!(called(&host, "fake__echo", json!({"text": "again"}))["ok"], true);
+    assert_eq!(server.count("initialize"), before, "the same session goes on");
+}
+
+#[test]
 fn server_of_a_cancelled_call_is_notified() {
     let server = Remote::start();
     let host = started(&server, "timeout_ms = 500\n");

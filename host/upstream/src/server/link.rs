@@ -66,6 +66,10 @@ impl Server {
         if let Some(connection) = state.connection.clone() {
             match self.in_time(self.still_usable(&mut state, &connection)).await {
                 Ok(()) => return Ok(connection),
+                // A new session begins below. Calls that run keep theirs until they end.
+                Err(_) if connection.has_lost_session() => state.connection = None,
+                // Its calls that run are not affected. The next call asks again.
+                Err(why) if connection.is_at_url() && connection.ended().is_none() => return Err(why),
                 Err(why) => self.failed(&mut state, why),
             }
         }
