@@ -214,7 +214,7 @@ pub(crate) async fn send(
         let response = tokio::select! {
             response = sent.await_response() => response.ok()?,
             () = &mut ended => {
-                let over = CancelledNotificationParam::new(Some(id), Some("the call has ended".to_owned()));
+                let over = CancelledNotificationParam::new(Some(id), Some("the question was answered or has ended".to_owned()));
                 let _ = peer.send_notification(CancelledNotification::new(over).into()).await;
                 break;
             }

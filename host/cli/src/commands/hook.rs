@@ -242,9 +242,12 @@ struct Decision {
 
 /// `None`: the agent goes on as without a hook.
 fn said(event: Event, verdict: Verdict) -> Option<Said> {
-    let raw = |edited: Option<String>| edited.and_then(|edited| RawValue::from_string(edited).ok());
+    let raw = |edited: Option<String>| edited.map(RawValue::from_string).transpose();
     let (decided, why, edited) = match verdict {
-        Verdict::Allowed(edited) => ("allow", None, raw(edited)),
+        Verdict::Allowed(edited) => match raw(edited) {
+            Ok(edited) => ("allow", None, edited),
+            Err(_) => return said(event, Verdict::Open("the edited input is not JSON".to_owned())),
+        },
         Verdict::Denied(why) => ("deny", Some(why), None),
         Verdict::Open(_) if event == Event::PermissionRequest => return None,
         Verdict::Open(why) => ("ask", Some(format!("toolgate: {why}")), None),
