@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use dispatch::ports::Checks;
+use domain::json::pointer_step;
 use domain::{Json, Tool, Violation};
 use jsonschema::error::ValidationError;
 use jsonschema::{PatternOptions, Validator};
@@ -100,7 +101,7 @@ impl Compiled {
             return Vec::new();
         }
         if work.left == 0 && work.is_incomplete {
-            return vec![costly(value)];
+            return vec![self.costly(value)];
         }
         let cost = cost::MAX_COST - work.left;
         // If the listing costs too much, the first fault is found instead. A match that did not finish hides that fault, so
@@ -114,7 +115,7 @@ impl Compiled {
         };
         match listed {
             found if !found.is_empty() => found,
-            _ if work.is_incomplete => vec![costly(value)],
+            _ if work.is_incomplete => vec![self.costly(value)],
             _ => self.first(value, schema, true),
         }
     }
@@ -143,7 +144,7 @@ impl Compiled {
             let (findable, without) = place::findable(&unnamed(&schema, draft));
             Some((validator(&findable, draft).ok()?, without))
         };
-        let unplaced = |without: &Without| vec![if is_misfit { place::unplaced(without) } else { costly(value) }];
+        let unplaced = |without: &Without| vec![if is_misfit { place::unplaced(without) } else { self.costly(value) }];
         let find = || {
             let Some((validator, without)) = self.charging.get_or_init(compile) else {
                 return unplaced(&Without::new());
@@ -158,11 +159,11 @@ impl Compiled {
                     None if is_misfit => vec![self.narrowed(value, without)],
                     None => unplaced(without),
                 },
-                _ => vec![costly(value)],
+                _ => vec![self.costly(value)],
             }
         };
         // The value may be deep, and the compiler recurses along references.
-        on_large_stack(find).unwrap_or_else(|_| vec![costly(value)])
+        on_large_stack(find).unwrap_or_else(|_| vec![self.costly(value)])
     }
 
     /// The fault of a value that breaks one of these keywords.
@@ -180,17 +181,42 @@ impl Compiled {
 
     /// Whether each match of a name of a member finishes. Charges each name at these rates.
     fn names_are_cheap(&self, value: &Value, rates: Rates) -> bool {
-        let each = |value| self.names_are_cheap(value, rates);
-        let is_cheap = |name: &str| {
-            Work::charge(rates.times(Rates::of_text(name)))
-                && self.names.iter().all(|pattern| pattern.matches(name).is_some())
+        self.unmatched(value, rates).is_none()
+    }
+
+    /// The steps to the first member whose name could not be matched, the last step first, and the pattern if that is the reason.
+    fn unmatched(&self, value: &Value, rates: Rates) -> Option<(Vec<String>, Option<&str>)> {
+        let within = |step: &dyn Fn() -> String, value| {
+            let (mut steps, pattern) = self.unmatched(value, rates)?;
+            steps.push(step());
+            Some((steps, pattern))
+        };
+        let name = |name: &String| {
+            if !Work::charge(rates.times(Rates::of_text(name))) {
+                return Some((vec![name.clone()], None));
+            }
+            let pattern = self.names.iter().find(|pattern| pattern.matches(name).is_none())?;
+            Some((vec![name.clone()], Some(pattern.source())))
         };
         match value {
-            _ if self.names.is_empty() => true,
-            Value::Array(items) => items.iter().all(each),
-            Value::Object(members) => members.iter().all(|(name, value)| is_cheap(name) && each(value)),
-            _ => true,
+            _ if self.names.is_empty() => None,
+            Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| within(&|| n.to_string(), item)),
+            Value::Object(members) => {
+                members.iter().find_map(|(key, value)| name(key).or_else(|| within(&|| key.clone(), value)))
+            }
+            _ => None,
         }
+    }
+
+    /// The violation of a value that costs too much: at the name that takes too long to match, or else at the innermost part
+    /// that has most of the value.
+    fn costly(&self, value: &Value) -> Violation {
+        let (unmatched, _) = Work::within(cost::MAX_COST, || self.unmatched(value, Rates::default()));
+        let Some((steps, Some(pattern))) = unmatched else {
+            return Violation { pointer: cost::largest_part(value), message: COSTLY.to_owned() };
+        };
+        let pointer = steps.iter().rev().map(|step| format!("/{}", pointer_step(step))).collect();
+        Violation { pointer, message: cut(format!("its name takes too long to match with \"{pattern}\"")) }
     }
 }
 
@@ -213,11 +239,6 @@ fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Violati
 }
 
 const COSTLY: &str = "it is too large to check against the schema: make it smaller, or split it";
-
-/// The violation of a value that costs too much, at the innermost part that has most of it.
-fn costly(value: &Value) -> Violation {
-    Violation { pointer: cost::largest_part(value), message: COSTLY.to_owned() }
-}
 
 /// The schemas of one tool. Each is compiled at its first use.
 pub(crate) struct Schemas {
