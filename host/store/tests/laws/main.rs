@@ -74,6 +74,7 @@ laws! {
         a_changed_row_refuses_its_removal
         only_old_rows_are_removed
         oldest_denials_go_beyond_the_bytes
+        every_old_row_of_many_pages_is_removed
         a_row_that_is_written_again_is_not_removed;
     deliveries:
         deliveries_come_soonest_first_and_webhook_by_webhook

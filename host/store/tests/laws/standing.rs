@@ -2,11 +2,13 @@
 //! after the last use or the end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use dispatch::forget;
-use dispatch::ports::{AppendError, Commit, Denial, Facts, Position, RowChange};
+use dispatch::ports::{AppendError, Commit, Denial, Facts, Position, RowChange, StandingApprovals, StoreFault};
 use domain::{
-    Digest, Json, PluginName, Standing, StandingId,
+    ConversationId, Digest, Json, PluginName, Standing, StandingId, Timestamp,
     standing::{Pin, StandingRevoked, StandingRow},
 };
 
@@ -222,6 +224,67 @@ pub(crate) async fn only_old_rows_are_removed(store: Subject) {
         (&audit[..], head),
         "what happened is not forgotten"
     );
+}
+
+/// Counts the pages that are read, and how many rows each may have.
+struct Paged {
+    store: Subject,
+    pages: AtomicUsize,
+    max_standings: AtomicUsize,
+    max_denials: AtomicUsize,
+}
+
+#[async_trait]
+impl StandingApprovals for Paged {
+    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
+        self.store.standing(id).await
+    }
+
+    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
+        self.pages.fetch_add(1, Ordering::Relaxed);
+        self.max_standings.fetch_max(limit, Ordering::Relaxed);
+        self.store.standings(after, limit).await
+    }
+
+    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
+        self.store.denied(conversation, alike).await
+    }
+
+    async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
+        self.pages.fetch_add(1, Ordering::Relaxed);
+        self.max_denials.fetch_max(limit, Ordering::Relaxed);
+        self.store.denials(after, limit).await
+    }
+}
+
+pub(crate) async fn every_old_row_of_many_pages_is_removed(store: Subject) {
+    // Every second row is old, the first and the last of a page too.
+    let standings = (1..=41).map(|number| {
+        let mut given = row(number, 1);
+        given.standing.expires_at = time(if number % 2 == 1 { 10 } else { 20 });
+        RowChange::Standing(Box::new(given))
+    });
+    let denials = (1..=2_101_u64).map(|number| {
+        let at = if number % 2 == 1 { 5 } else { 7 };
+        RowChange::Denied(denial(Digest::of(number.to_string()), at))
+    });
+    store.append(&with(commit(1, 0, 1), standings)).await.unwrap();
+    store.append(&with(commit(2, 0, 2), denials)).await.unwrap();
+    let paged = Arc::new(Paged {
+        store: store.clone(),
+        pages: AtomicUsize::new(0),
+        max_standings: AtomicUsize::new(0),
+        max_denials: AtomicUsize::new(0),
+    });
+    let removed = forget(store.clone(), paged.clone(), time(7), usize::MAX, time(20)).await.unwrap();
+    assert_eq!(removed, 21 + 1_051);
+    let left = store.standings(None, 99).await.unwrap();
+    assert!(left.iter().map(|row| row.standing.id).eq((1..=20).map(|number| id(2 * number))));
+    let left = store.denials(None, 9_999).await.unwrap();
+    assert!(left.len() == 1_050 && left.iter().all(|denial| denial.at == time(7)), "{}", left.len());
+    let [pages, standings, denials] =
+        [&paged.pages, &paged.max_standings, &paged.max_denials].map(|count| count.load(Ordering::Relaxed));
+    assert!(standings <= 16 && denials <= 1_000 && pages >= 3 + 2 * 3, "{standings} {denials} {pages}");
 }
 
 pub(crate) async fn a_row_that_is_written_again_is_not_removed(store: Subject) {
