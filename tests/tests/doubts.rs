@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use capabilities::http::doubtful_requests;
+use capabilities::Grants;
 use dispatch::ports::{End, Run};
 use dispatch::{Answer, Dispatcher, Handle};
 use domain::{
@@ -92,7 +92,7 @@ impl Sending {
 
 async fn send(run: Run, decided: Arc<Mutex<Vec<DecidedRequest>>>) -> End {
     let durable = run.durable.unwrap();
-    if let Some(requests) = doubtful_requests(&durable, &[]) {
+    if let Some(requests) = Grants::default().doubtful_requests(&durable) {
         return End::unrun(RunEnd::InDoubt(requests));
     }
     if !durable.decided.is_empty() {

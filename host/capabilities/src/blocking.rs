@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use domain::{PluginName, Span};
+use rustix::process::{Resource, getrlimit};
 use tokio::runtime::Handle;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -36,6 +37,14 @@ pub struct Permits {
 }
 
 impl Permits {
+    /// The permits of a process. All guests together may have a part of the files open that the process may: it needs others
+    /// for its store and its connections.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let max_open = getrlimit(Resource::Nofile).current.map_or(u64::MAX, |limit| limit / 4);
+        Self::new(usize::try_from(max_open).unwrap_or(usize::MAX).min(512))
+    }
+
     #[must_use]
     pub fn new(max_open: usize) -> Self {
         Self {

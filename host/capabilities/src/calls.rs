@@ -1,10 +1,10 @@
 //! Calls of other tools, through `durable.call-tools`. Every guest of a durable tool can import that function, so this
-//! capability links nothing: the sandbox asks [`refusal`] at each call.
+//! capability links nothing. [`refusal`] decides about each call: in the sandbox when the guest asks, and in the registry before a
+//! call starts.
 
 mod grant;
 
-use std::sync::Arc;
-
+use domain::PluginName;
 use wasmtime::Result;
 use wasmtime::component::Linker;
 
@@ -33,14 +33,18 @@ impl Interface for State {
     }
 }
 
-/// Why a plugin with these grants may not call these tools. `None` if it may.
+/// Why a component with these grants may not call these tools. `None` if it may.
 #[must_use]
-pub fn refusal<'a>(granted: &[ToolPattern], tools: impl IntoIterator<Item = &'a Arc<str>>) -> Option<String> {
-    let denied = |tool: &&Arc<str>| !granted.iter().any(|pattern| pattern.matches(tool));
+pub fn refusal<'a>(
+    plugin: &PluginName,
+    granted: &impl AsRef<Vec<ToolPattern>>,
+    tools: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let denied = |tool: &&str| !granted.as_ref().iter().any(|pattern| pattern.matches(tool));
     let tool = tools.into_iter().find(denied)?;
     Some(format!(
-        "this plugin may not call {tool:?}: its manifest must request the tool under `wants.calls`, and the operator must grant it \
-         with `grants.calls = [\"{tool}\"]` in the plugin's table of toolgate.toml"
+        "the plugin {plugin} may not call {tool:?}: its manifest must request the tool under `wants.calls`, and the operator must \
+         grant it to this component with `grants.calls = [\"{tool}\"]` in the plugin's table of toolgate.toml"
     ))
 }
 
@@ -89,9 +93,9 @@ mod tests {
 
     #[test]
     fn refusal_names_the_tool() {
-        let tools: [Arc<str>; 2] = ["ledger_post".into(), "forge_merge".into()];
-        assert!(refusal(&[pattern("*")], &tools).is_none());
-        let text = refusal(&[pattern("ledger_*")], &tools).unwrap();
+        let (plugin, tools) = (PluginName::new("rollout").unwrap(), ["ledger_post", "forge_merge"]);
+        assert!(refusal(&plugin, &vec![pattern("*")], tools).is_none());
+        let text = refusal(&plugin, &vec![pattern("ledger_*")], tools).unwrap();
         assert!(text.contains("forge_merge") && !text.contains("ledger_post"), "{text}");
     }
 }

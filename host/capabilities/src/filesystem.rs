@@ -32,8 +32,8 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 pub use self::grant::{FolderTable, RequestedFolder};
+pub use self::open::raise_open_files;
 use self::open::{MAX_OPEN, Opened};
-pub use self::open::{max_open, raise_open_files};
 use crate::interface::{GrantOf, Granted, Interface, NewCall};
 use crate::stop::{Stop, size};
 use crate::usage::Charge;

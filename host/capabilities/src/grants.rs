@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use domain::doubt::DoubtfulRequests;
+use domain::step::Durable;
+
 use crate::interface::Interface;
 use crate::list::listed;
 use crate::request::{GrantRequest, is_default};
@@ -21,6 +24,12 @@ macro_rules! grants {
         impl Capability {
             /// All of them with their names, in the order of their documentation.
             const NAMES: &'static [(Self, &'static str)] = &[$($((Self::$capability, stringify!($linked)),)?)*];
+
+            /// Whether a call with grants of it can be replayed from the results of its host functions.
+            #[must_use]
+            pub const fn is_replayable(self) -> bool {
+                $((self as u8 != Self::$capability as u8 || crate::$folder::$request::IS_REPLAYABLE))&&*
+            }
 
             /// The capability that an import needs, by its package, version and interface.
             #[must_use]
@@ -61,6 +70,12 @@ macro_rules! grants {
             #[must_use]
             pub fn may_change(&self) -> bool {
                 $(crate::$folder::$request::may_change(&self.$key))||*
+            }
+
+            /// See [`GrantRequest::doubtful_requests`].
+            #[must_use]
+            pub fn doubtful_requests(&self, durable: &Durable) -> Option<DoubtfulRequests> {
+                None$(.or_else(|| crate::$folder::$request::doubtful_requests(&self.$key, durable)))*
             }
 
             #[must_use]
@@ -136,6 +151,13 @@ mod tests {
     fn folder(write: bool) -> Grants {
         let (path, at) = ("/srv/in".into(), "/in".to_owned());
         Grants { folders: vec![Folder { path, at, write, handle: FolderHandle::default() }], ..Grants::default() }
+    }
+
+    #[test]
+    fn only_folders_cannot_be_replayed() {
+        let others: Vec<_> = Capabilities::EVERY.iter().filter(|capability| !capability.is_replayable()).collect();
+        assert_eq!(others, [Capability::Filesystem]);
+        assert!(Grants::default().is_replayable() && !folder(false).is_replayable());
     }
 
     #[test]

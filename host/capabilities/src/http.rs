@@ -54,7 +54,6 @@ use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiHttpCtxView};
 
 pub use self::address::{is_public, may_reach};
 pub use self::client::{HttpClient, InvalidAuthority};
-pub use self::doubts::doubtful_requests;
 pub use self::grant::{HttpTable, RequestedHttp, Retry};
 pub use self::nat64::Nat64;
 use self::recorded::Recorder;
@@ -62,8 +61,7 @@ pub use self::resolver::{Resolver, SystemResolver};
 pub use self::rule::{HttpRule, Reach, Scheme};
 use self::session::{Session, Terms};
 pub use self::words::{MaxWait, Method, Target};
-pub use crate::interface::AuthorLog;
-use crate::interface::{GrantOf, Granted, Interface, NewCall};
+use crate::interface::{AuthorLog, GrantOf, Granted, Interface, NewCall};
 use crate::journal::Journal;
 use crate::stop::Stop;
 use crate::usage::{Charge, HostMemory};

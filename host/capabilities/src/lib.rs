@@ -30,10 +30,12 @@ mod usage;
 mod view;
 pub mod words;
 
+pub use self::calls::refusal as call_refusal;
 pub use call::{CallParts, Services, States, link, link_inert};
 pub use grants::{Capabilities, Capability, Grants};
 pub use host_pattern::HostPattern;
 pub use manifest::Manifest;
+pub use secrets::Vault;
 pub use stop::{Stop, excerpt, size};
 pub use table::{GrantsTable, Opened};
 pub use usage::{BytesInOut, Charge, HostMemory, SharedMemory, Usage};

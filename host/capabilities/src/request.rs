@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use domain::doubt::DoubtfulRequests;
+use domain::step::Durable;
+
 use crate::words::ValueName;
 
 /// The maximum number of requests of one kind.
@@ -24,6 +27,11 @@ pub trait GrantRequest: Sized {
 
     /// Whether a call with a grant can be replayed from the results of its host functions.
     const IS_REPLAYABLE: bool;
+
+    /// The requests of an interrupted run that a person must decide about before the call can go on.
+    fn doubtful_requests(_granted: &Self::Granted, _durable: &Durable) -> Option<DoubtfulRequests> {
+        None
+    }
 
     /// Whether a call with these grants can reach a system outside the host.
     fn reaches_outside(granted: &Self::Granted) -> bool;

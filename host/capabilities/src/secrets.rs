@@ -113,6 +113,12 @@ impl Vault {
         Self(Some(Arc::new(Entries { entries: secrets.iter().map(entry).collect(), redaction })))
     }
 
+    /// The secrets of a call with these grants.
+    #[must_use]
+    pub fn of(plugin: &PluginName, idempotency_key: &str, granted: &impl AsRef<Vec<Secret>>) -> Self {
+        Self::new(plugin, idempotency_key, granted.as_ref())
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()

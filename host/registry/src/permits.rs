@@ -37,7 +37,7 @@ impl Permits {
     }
 
     /// Takes a permit for a call that has begun. A full queue must not end it, so it waits as long as it takes.
-    pub(crate) async fn take_in_any_time(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn take_without_limit(&self) -> Option<OwnedSemaphorePermit> {
         // The semaphore is never closed.
         self.free.clone().acquire_owned().await.ok()
     }

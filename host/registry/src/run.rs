@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use capabilities::call_refusal;
 use capabilities::journal::{JournalWriter, Recording};
 use dispatch::ports::{End, KnownTool, Lingering, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
 use domain::{
@@ -61,10 +62,10 @@ impl Tools for Registry {
         if self.shared.component(&pinned.plugin, pinned.component).is_some() {
             return Ok(());
         }
-        let component = recalled(&self.shared, pinned).await?;
+        let component = recall_component(&self.shared, pinned).await?;
         if self.shared.component(&pinned.plugin, pinned.component).is_none() {
             // If it cannot be loaded either, that failure is the better explanation.
-            loaded(&self.shared, &component).await?;
+            load(&self.shared, &component).await?;
             let message =
                 "the declaration of the tool's component is lost, so the policy cannot be asked about the call";
             return Err(Outcome::Failed(Failure::new(FailureCode::HostFault, message)));
@@ -73,21 +74,14 @@ impl Tools for Registry {
     }
 
     async fn call_refusal(&self, by: &Pinned, tool: &str) -> Result<Option<String>, Outcome> {
-        let component = found(&self.shared, by).await?;
-        if component.grants.calls.iter().any(|pattern| pattern.matches(tool)) {
-            return Ok(None);
-        }
-        let plugin = &by.plugin;
-        Ok(Some(format!(
-            "the plugin {plugin} may not call {tool:?}: `grants.calls` in its table of toolgate.toml does not grant the tool \
-             to this component"
-        )))
+        let component = find_component(&self.shared, by).await?;
+        Ok(call_refusal(&by.plugin, component.grants.as_ref(), [tool]))
     }
 
     async fn permit(&self, pinned: &Pinned, has_begun: bool) -> Result<Permit, Outcome> {
-        let component = found(&self.shared, pinned).await?;
+        let component = find_component(&self.shared, pinned).await?;
         if has_begun {
-            return Ok(Box::new(component.permits.take_in_any_time().await));
+            return Ok(Box::new(component.permits.take_without_limit().await));
         }
         let (plugin, limits, queue) = (&component.plugin, &component.limits, self.shared.settings.queue);
         let permit = component.permits.take(plugin, limits, queue).await.map_err(Outcome::Failed)?;
@@ -112,14 +106,14 @@ impl Tools for Registry {
 
 /// Runs a guest. The error is the outcome of a call whose guest did not run.
 async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
-    let component = found(shared, &run.pinned).await?;
+    let component = find_component(shared, &run.pinned).await?;
     let limits = Limits { time: run.pinned.timeout.min(component.limits.time), ..component.limits };
     let limits = match &run.pinned.frozen {
         Some(frozen) if frozen.version != Frozen::VERSION => return unknown_version(&run, frozen.version),
         Some(frozen) => limits.with_observable(&frozen.limits),
         None => limits,
     };
-    let loaded = loaded(shared, &component).await?;
+    let loaded = load(shared, &component).await?;
     let job = Job {
         plugin: run.pinned.plugin.clone(),
         grants: component.grants.clone(),
@@ -136,7 +130,7 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
     let end = loaded.run(&job, &limits, Arc::new(Reporter(run.monitor))).await;
     let tool = component.tool(&job.tool);
     let ended = match end.ended {
-        RunEnd::Waits(request) => asked(tool, request, &shared.settings.catalog).await,
+        RunEnd::Waits(request) => complete_question(tool, request, &shared.settings.catalog).await,
         ended => shared.large_results.checked(&component.permits, tool, ended).await,
     };
     Ok(End { ended, wrote: end.wrote, receipt: end.spent.map(receipt) })
@@ -189,15 +183,15 @@ fn receipt(spent: RunUsage) -> Receipt {
 }
 
 /// The component of a call.
-async fn found(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
+async fn find_component(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
     match shared.component(&pinned.plugin, pinned.component) {
         Some(component) => Ok(component),
-        None => recalled(shared, pinned).await,
+        None => recall_component(shared, pinned).await,
     }
 }
 
 /// Asks the component of a call again if its record is lost. Runs on a thread that may wait for a guest.
-async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
+async fn recall_component(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
     let (shared, plugin, digest) = (shared.clone(), pinned.plugin.clone(), pinned.component);
     let recall = move || shared.recall(&plugin, digest);
     let component = blocking(recall).await.and_then(|component| component).map_err(|error| fault(&error))?;
@@ -206,7 +200,7 @@ async fn recalled(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component
 
 /// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. Reads the bytes,
 /// checks their digest, and compiles them unless the sandbox has cached code.
-async fn loaded<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn LoadedComponent>, Outcome> {
+async fn load<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn LoadedComponent>, Outcome> {
     if let Some(loaded) = component.loaded.get() {
         return Ok(loaded);
     }
@@ -239,7 +233,7 @@ fn fault(error: &std::io::Error) -> Outcome {
 
 /// The wait for a question, with the options of the tool for what it leaves out. The call fails if the question's schema is
 /// refused. Compiling a schema takes a thread's time.
-async fn asked(tool: Option<&Arc<KnownTool>>, mut request: StepRequest, limits: &CatalogLimits) -> RunEnd {
+async fn complete_question(tool: Option<&Arc<KnownTool>>, mut request: StepRequest, limits: &CatalogLimits) -> RunEnd {
     let (question, limits) = (request.wait.clone(), *limits);
     match blocking(move || rules::check_question(&question, &limits)).await {
         Ok(Ok(())) => {}

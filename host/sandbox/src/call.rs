@@ -6,7 +6,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capabilities::http::doubtful_requests;
 use capabilities::{Stop, excerpt};
 use domain::{
     Digest, Json, Limits, Outcome, Span,
@@ -21,7 +20,7 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::abi::Exports;
 use crate::clock::Stopwatch;
-use crate::durable::{self, Rest, Waits};
+use crate::durable::{self, PausedGuest, Waits};
 use crate::ending::{self, Purpose};
 use crate::guest::{Guest, lost, written};
 use crate::instance::{Driven, Instance, KeptInstance, without_journal};
@@ -89,12 +88,12 @@ pub(crate) async fn run(plugin: &Arc<LoadedPlugin>, job: &Job, limits: &Limits, 
         let guest = carry_out(Arc::clone(plugin), job.clone(), *limits, store, watch);
         return reservation.fair_share().drive(guest).await;
     }
-    let (sink, rest) = (Arc::new(CurrentSink::new(sink)), Arc::<Rest>::default());
-    let (store, watch) = started(plugin, job, limits, &reservation, sink.clone(), Some(Arc::clone(&rest)));
+    let (sink, paused) = (Arc::new(CurrentSink::new(sink)), Arc::<PausedGuest>::default());
+    let (store, watch) = started(plugin, job, limits, &reservation, sink.clone(), Some(Arc::clone(&paused)));
     let (job, limits, journal, vault) =
         (without_journal(job), *limits, store.data().journal(), store.data().vault.clone());
     let guest = Box::pin(carry_out(Arc::clone(plugin), job.clone(), limits, store, watch));
-    continue_guest(plugin, Instance { guest, rest, sink, journal, vault, reservation, job, limits }).await
+    continue_guest(plugin, Instance { guest, paused, sink, journal, vault, reservation, job, limits }).await
 }
 
 /// Whether the instance of a call may be kept while it waits.
@@ -109,10 +108,10 @@ fn started(
     limits: &Limits,
     reservation: &Arc<Reservation>,
     sink: Arc<dyn Sink>,
-    rest: Option<Arc<Rest>>,
+    paused: Option<Arc<PausedGuest>>,
 ) -> (Store<Guest>, Stopwatch) {
     let (shared, watch) = (&plugin.shared, Stopwatch::start(limits.time, limits.replay));
-    let guest = Guest::new(&shared.services, Some(job), watch.clone(), limits, Arc::clone(reservation), sink, rest);
+    let guest = Guest::new(&shared.services, Some(job), watch.clone(), limits, Arc::clone(reservation), sink, paused);
     let store = store(&shared.engine, guest, watch.clone(), limits);
     store.data().run.usage.bytes.count_in(job.arguments.size());
     (store, watch)
@@ -212,7 +211,7 @@ fn unrun(job: &Job, failure: Failure) -> GuestEnd {
 
 /// The end of a run that does not begin, because requests of its call are in doubt.
 fn in_doubt(job: &Job, sink: &dyn Sink) -> Option<GuestEnd> {
-    let requests = doubtful_requests(job.durable.as_ref()?, &job.grants.http)?;
+    let requests = job.grants.doubtful_requests(job.durable.as_ref()?)?;
     for DoubtfulRequest { entry, request, .. } in requests.all().iter().take(doubt::MAX_REQUESTS) {
         let why = "was begun by a run that was interrupted, and nobody knows whether it was carried out";
         sink.log(Level::Warn, &format!("{request} {why} (entry {entry} of the journal)"));

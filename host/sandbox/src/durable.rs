@@ -2,12 +2,12 @@
 //!
 //! Each run repeats the code before the last step. It either reaches the code after it, or asks for something that differs
 //! from the earlier run, and then it ends before it has an effect. `question.rs` reads what a guest asks, `timers.rs` makes
-//! timers of steps, `clock.rs` has the virtual clock and the seeded random numbers. `rest.rs` is for instances that are kept
+//! timers of steps, `clock.rs` has the virtual clock and the seeded random numbers. `paused.rs` is for instances that are kept
 //! during a wait, so that the next run repeats nothing.
 
 mod clock;
+mod paused;
 mod question;
-mod rest;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capabilities::journal::{Journal, JournalError, RunTime};
-use capabilities::{Grants, States, calls};
+use capabilities::{Grants, States, call_refusal};
 use domain::step::{MAX_STEPS, Step, StepEnd, StepRequest, StepWait};
-use domain::{Digest, Json, Timestamp};
+use domain::{Digest, Json, PluginName, Timestamp};
 
 pub(crate) use self::clock::{Seeded, VirtualClock};
+pub(crate) use self::paused::{PausedGuest, Waits};
 use self::question::Asked;
 pub(crate) use self::question::{Kind, redacted};
-pub(crate) use self::rest::{Rest, Waits};
 pub(crate) use self::timers::Timers;
 use crate::clock::{GuestClock, Stopwatch};
 use crate::job::{Durable, Job};
@@ -63,8 +63,8 @@ pub(crate) const NOT_DURABLE: &str =
 /// Timers of less than this keep the instance.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// The longest wait for time.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// The maximum wait for time. A longer one ends there.
+const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The part of a run that repeats an earlier one: its log is dropped, and its time is measured apart.
 #[derive(Clone)]
@@ -125,13 +125,14 @@ pub(crate) struct Replay {
     passed: usize,
     /// Without it, no later run repeats this one.
     journal: Option<Journal>,
+    plugin: PluginName,
     grants: Arc<Grants>,
     clock: Arc<VirtualClock>,
     real: Arc<dyn GuestClock>,
     part: RepeatedPart,
     sink: Arc<dyn Sink>,
     /// If the instance may be kept while the call waits.
-    rest: Option<Arc<Rest>>,
+    paused: Option<Arc<PausedGuest>>,
     /// The guest knows that it should stop.
     is_stopping: bool,
     /// How often the guest could have learned that it should stop.
@@ -147,7 +148,7 @@ impl Replay {
         clock: Arc<VirtualClock>,
         real: Arc<dyn GuestClock>,
         part: RepeatedPart,
-        (sink, rest): (Arc<dyn Sink>, Option<Arc<Rest>>),
+        (sink, paused): (Arc<dyn Sink>, Option<Arc<PausedGuest>>),
     ) -> Self {
         let time = Arc::new(Moves { clock: Arc::clone(&clock), real: Arc::clone(&real), part: part.clone() });
         let recording = job.recording.clone();
@@ -156,12 +157,13 @@ impl Replay {
             steps: Arc::clone(&durable.steps),
             passed: 0,
             journal,
+            plugin: job.plugin.clone(),
             grants: Arc::clone(&job.grants),
             clock,
             real,
             part,
             sink,
-            rest,
+            paused,
             is_stopping: false,
             stop_checks: 0,
             timers: BTreeMap::new(),
@@ -242,7 +244,7 @@ impl Replay {
         if self.repeats() {
             return Ok(None);
         }
-        let why = calls::refusal(&self.grants.calls, requested.iter().map(|call| &call.tool));
+        let why = call_refusal(&self.plugin, self.grants.as_ref(), requested.iter().map(|call| &*call.tool));
         if let (Some(why), Some(journal)) = (&why, &self.journal) {
             journal.refuse_calls(asked.digest, why)?;
         }
@@ -255,7 +257,7 @@ impl Replay {
     /// [`Interrupted`]
     pub(crate) async fn sleep(&mut self, parts: RunParts<'_>, millis: u64) -> Result<(), Interrupted> {
         let digest = Digest::of_parts(&[b"toolgate:plugin/durable.sleep", &millis.to_be_bytes()]);
-        let span = Duration::from_millis(millis).min(LONGEST);
+        let span = Duration::from_millis(millis).min(MAX_WAIT);
         let deadline = self.clock.now().saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
         self.until(parts, digest, deadline).await
     }
@@ -284,8 +286,8 @@ impl Replay {
                 return Ok(None);
             }
             let request = StepRequest { digest, wait: wait(self)? };
-            let Some(rest) = self.rest.clone() else { return Err(Interrupted::Waits(Box::new(request))) };
-            self.steps = rest.until_continued(parts.pause(request)).await;
+            let Some(paused) = self.paused.clone() else { return Err(Interrupted::Waits(Box::new(request))) };
+            self.steps = paused.until_continued(parts.pause(request)).await;
             parts.continues();
             // A run that repeats the code before this step does not check here.
             self.stop_checks = stop_checks;
@@ -339,7 +341,7 @@ impl Replay {
     async fn until(&mut self, parts: RunParts<'_>, digest: Digest, deadline: u64) -> Result<(), Interrupted> {
         let left = Duration::from_nanos(deadline.saturating_sub(self.clock.now()));
         if left >= SHORT {
-            let wait = |replay: &Self| Ok(StepWait::Time(replay.real_time_in(left.min(LONGEST))));
+            let wait = |replay: &Self| Ok(StepWait::Time(replay.real_time_in(left.min(MAX_WAIT))));
             let ended = self.pass(parts, digest, wait).await?;
             if ended.is_some_and(|end| end != StepEnd::Elapsed) {
                 return Err(self.diverged("it waits for a time at", self.passed));

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use capabilities::blocking::Permits;
 use capabilities::interface::{Granted, NewCall, Now};
-use capabilities::secrets::Vault;
-use capabilities::{CallParts, Services, States, Usage};
+use capabilities::{CallParts, Services, States, Usage, Vault};
 use domain::Limits;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::clocks::WasiClocksCtxView;
@@ -17,7 +16,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 pub(crate) use self::waiting::{lost, written};
 use crate::clock::{GuestClock, Stopwatch};
-use crate::durable::{RepeatedPart, Replay, Rest, Seeded, Timers, VirtualClock};
+use crate::durable::{PausedGuest, RepeatedPart, Replay, Seeded, Timers, VirtualClock};
 use crate::handles::Handles;
 use crate::job::{Job, RunUsage};
 use crate::limits::Meter;
@@ -52,7 +51,7 @@ pub(crate) struct Guest {
 
 impl Guest {
     /// The data of a call that has not started. Without a job, as when a plugin is asked for its tools, it has no
-    /// grants. With `rest`, its instance may be kept while it waits.
+    /// grants. With `paused`, its instance may be kept while it waits.
     pub(crate) fn new(
         services: &HostServices,
         job: Option<&Job>,
@@ -60,10 +59,10 @@ impl Guest {
         limits: &Limits,
         reservation: Arc<Reservation>,
         sink: Arc<dyn Sink>,
-        rest: Option<Arc<Rest>>,
+        paused: Option<Arc<PausedGuest>>,
     ) -> Self {
         let vault =
-            job.map(|job| Vault::new(&job.plugin, &job.idempotency_key, &job.grants.secrets)).unwrap_or_default();
+            job.map(|job| Vault::of(&job.plugin, &job.idempotency_key, job.grants.as_ref())).unwrap_or_default();
         let sink = Redacting::over(sink, &vault);
         let usage = Usage::new(&services.permits, job.map(|job| &job.plugin), limits, reservation.clone());
         let log = Log::new(Arc::clone(&sink), limits.log_bytes, &usage);
@@ -79,7 +78,7 @@ impl Guest {
                 virtual_clock,
                 real,
                 RepeatedPart { log: log.clone(), watch: watch.clone() },
-                (Arc::clone(&sink), rest),
+                (Arc::clone(&sink), paused),
             )
         });
         let granted = job.map(|job| Granted {

@@ -5,13 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use capabilities::Vault;
 use capabilities::journal::Journal;
-use capabilities::secrets::Vault;
 use domain::journal::JournalSummary;
 use domain::step::Step;
 use domain::{Digest, Limits};
 
-use crate::durable::{Rest, Waits};
+use crate::durable::{PausedGuest, Waits};
 use crate::job::{Durable, GuestEnd, Job};
 use crate::pool::Reservation;
 use crate::report::{CurrentSink, Sink};
@@ -19,7 +19,7 @@ use crate::report::{CurrentSink, Sink};
 /// A guest that several runs continue.
 pub(crate) struct Instance {
     pub(crate) guest: Pin<Box<dyn Future<Output = GuestEnd> + Send>>,
-    pub(crate) rest: Arc<Rest>,
+    pub(crate) paused: Arc<PausedGuest>,
     pub(crate) sink: Arc<CurrentSink>,
     pub(crate) journal: Option<Journal>,
     pub(crate) vault: Vault,
@@ -49,10 +49,10 @@ pub(crate) struct KeptInstance {
 impl Instance {
     /// Drives the guest to its end or to its next wait.
     pub(crate) async fn drive(&mut self) -> Driven {
-        let Self { guest, rest, reservation, .. } = self;
+        let Self { guest, paused, reservation, .. } = self;
         let driven = poll_fn(|context| match guest.as_mut().poll(context) {
             Poll::Ready(end) => Poll::Ready(Driven::Ended(end)),
-            Poll::Pending => rest.waits().map_or(Poll::Pending, |waits| Poll::Ready(Driven::Waits(waits))),
+            Poll::Pending => paused.waits().map_or(Poll::Pending, |waits| Poll::Ready(Driven::Waits(waits))),
         });
         reservation.fair_share().drive(driven).await
     }
@@ -116,7 +116,7 @@ impl KeptInstance {
         if let Some(journal) = &instance.journal {
             journal.continues(Arc::clone(&recording.writer));
         }
-        instance.rest.continues(Arc::clone(&durable.steps));
+        instance.paused.continues(Arc::clone(&durable.steps));
         instance.sink.set(sink);
         instance.job = without_journal(job);
         Some(instance)

@@ -54,7 +54,7 @@ pub enum LoadError {
     Compile(String),
     #[error("does not fit the interface: {0}")]
     Link(String),
-    #[error("the host could not load it")]
+    #[error("the host could not load the component")]
     Host(#[source] anyhow::Error),
 }
 

@@ -81,7 +81,7 @@ pub enum PolicyError {
         POLICY.spoken
     )]
     NotAPolicy,
-    #[error("a policy has no capability, and this one imports {}", .0.join(", "))]
+    #[error("a policy cannot use capabilities, and this one imports {}; remove that import", .0.join(", "))]
     Imports(Vec<String>),
     /// It is not a component, was built against another version, cannot be compiled, or does not fit the interface.
     #[error(transparent)]

@@ -5,9 +5,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use capabilities::http::AuthorLog;
-use capabilities::secrets::Vault;
-use capabilities::{Charge, Stop, Usage};
+use capabilities::interface::AuthorLog;
+use capabilities::{Charge, Stop, Usage, Vault};
 use domain::{Json, Limits, Span, call::Level};
 
 use crate::stream::Stream;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use capabilities::blocking::Permits;
-use capabilities::filesystem::max_open;
 use capabilities::{Capabilities, Services, excerpt};
 use domain::{Digest, PluginName, Timestamp};
 use wasmtime::Engine;
@@ -107,7 +106,7 @@ impl Sandbox {
                 random: settings.random,
                 now: Arc::new(now),
                 capabilities: settings.services,
-                permits: Permits::new(max_open()),
+                permits: Permits::of_process(),
             },
             pool,
             lingering,

@@ -110,6 +110,6 @@ fn tool_that_is_not_granted_is_not_called() {
     let turn = host.agent.submit("c", json!([{"id": "p", "tool": "run", "arguments": {"program": program}}]));
     let settled = host.agent.settled(&turn);
     let error = settled["calls"][0]["content"]["result"][0]["error"].as_str().unwrap();
-    assert!(error.contains(r#"this plugin may not call "run""#), "{settled:#}");
+    assert!(error.contains(r#"the plugin program may not call "run""#), "{settled:#}");
     let _ = host.agent.get("/v1/conversations/~c/turns").problem(404, "not-found");
 }

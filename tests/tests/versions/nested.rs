@@ -68,8 +68,8 @@ fn made() -> Host {
     host
 }
 
-/// Everything that waits in the folder goes on. The grant has changed meanwhile.
-fn goes_on(archive: &Path) {
+/// Everything that waits in the folder goes on. The grant has changed meanwhile. The refusal in the journal is of `refused`.
+fn goes_on(archive: &Path, refused: &str) {
     let mut host = opened_with(archive.to_str().unwrap(), setup(r#"["*"]"#));
     let turns = host.agent.get("/v1/conversations/c/turns").ok(200)["turns"].clone();
     let turn = |call: &str| {
@@ -90,9 +90,10 @@ fn goes_on(archive: &Path) {
     let asked = open_step(&host.agent, &turn("refused"), 1);
     let yes = json!({"decision": "answer", "data": "yes"});
     let _ = host.approver.resolve(asked["suspension"].as_str().unwrap(), yes).ok(200);
-    let refused = result("refused");
-    assert!(refused[0]["error"].as_str().unwrap().contains(r#"this plugin may not call "other""#), "{refused}");
-    assert_eq!(refused[1], "yes");
+    let results = result("refused");
+    let error = format!("{refused} may not call \"other\"");
+    assert!(results[0]["error"].as_str().unwrap().contains(&error), "{results}");
+    assert_eq!(results[1], "yes");
 
     audit_continues(&mut host);
 }
@@ -100,10 +101,10 @@ fn goes_on(archive: &Path) {
 #[test]
 fn folder_with_nested_turns_is_packed_and_opened() {
     let (_host, archive) = packed(made(), ARCHIVE, KEEP);
-    goes_on(&archive);
+    goes_on(&archive, "the plugin program");
 }
 
 #[test]
 fn nested_turns_of_an_older_host_go_on() {
-    goes_on(&root().join("tests/fixtures").join(ARCHIVE));
+    goes_on(&root().join("tests/fixtures").join(ARCHIVE), "this plugin");
 }

@@ -27,13 +27,6 @@ const OPENED: usize = 4 << 10;
 /// Host memory for a stream that reads ahead.
 pub(super) const READ_AHEAD: usize = 64 << 10;
 
-/// Files that all guests together may have open: well below the limit of this process.
-#[must_use]
-pub fn max_open() -> usize {
-    let max = getrlimit(Resource::Nofile).current.map_or(u64::MAX, |limit| limit / 4);
-    usize::try_from(max).unwrap_or(usize::MAX).min(512)
-}
-
 /// Raises this process's limit of open files to its hard limit, if it can. Call this before you make a sandbox, which
 /// derives its own limit from it.
 pub fn raise_open_files() {

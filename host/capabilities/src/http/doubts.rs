@@ -12,8 +12,7 @@ use super::HttpRule;
 
 /// The requests that a person must decide about before the call can go on. Those that a grant calls idempotent are sent again
 /// without a decision.
-#[must_use]
-pub fn doubtful_requests(durable: &Durable, rules: &[HttpRule]) -> Option<DoubtfulRequests> {
+pub(super) fn doubtful_requests(durable: &Durable, rules: &[HttpRule]) -> Option<DoubtfulRequests> {
     let is_decided = |entry: u32| durable.decided.iter().any(|DecidedRequest { entry: of, .. }| *of == entry);
     let mut open = Open::default();
     durable.journal.iter().for_each(|entry| open.pass(entry));

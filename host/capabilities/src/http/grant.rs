@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 
+use domain::doubt::DoubtfulRequests;
+use domain::step::Durable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::address::{is_public, may_reach, why_unreachable};
+use super::doubts::doubtful_requests;
 use super::{HttpRule, MaxWait, Method, Reach, Target};
 use crate::host_pattern::narrower;
 use crate::request::{GrantRequest, InvalidGrant, listing, string, strings};
@@ -117,6 +120,10 @@ impl GrantRequest for RequestedHttp {
 
     const IS_REPLAYABLE: bool = true;
     const EXAMPLE: Option<&'static str> = Some("grants.http = [{ url = \"https://api.example.com/\" }]");
+
+    fn doubtful_requests(granted: &Self::Granted, durable: &Durable) -> Option<DoubtfulRequests> {
+        doubtful_requests(durable, granted)
+    }
 
     fn reaches_outside(granted: &Self::Granted) -> bool {
         !granted.is_empty()

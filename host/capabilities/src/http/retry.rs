@@ -13,12 +13,12 @@ use http::header::{HeaderMap, RETRY_AFTER};
 /// How often one request is sent again at most. So a server cannot keep a call forever with short waits.
 const MAX_REPEATS: u32 = 32;
 
-/// The shortest wait.
-const SHORTEST: Span = Span::from_secs(1);
+/// The minimum wait.
+const MIN_WAIT: Span = Span::from_secs(1);
 
-/// The longest wait for a server that does not say how long. Such waits begin with [`SHORTEST`], and each is twice as long as
+/// The maximum wait for a server that does not say how long. Such waits begin with [`MIN_WAIT`], and each is twice as long as
 /// the one before it.
-const LONGEST_UNSAID: Span = Span::from_secs(60);
+const MAX_UNSAID: Span = Span::from_secs(60);
 
 /// The refusals of one request so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,14 +48,14 @@ impl Refusals {
     /// The wait after one more refusal with these fields. `None`: the request is not sent again, because the waits would have
     /// more than `at_most` together, or because it was sent too often.
     pub(super) fn wait(&self, headers: &HeaderMap, now: Timestamp, at_most: Span) -> Option<Span> {
-        let wait = said(headers, now).unwrap_or_else(|| self.unsaid()).max(SHORTEST);
+        let wait = said(headers, now).unwrap_or_else(|| self.unsaid()).max(MIN_WAIT);
         (self.count < MAX_REPEATS && self.waited + wait <= at_most).then_some(wait)
     }
 
     /// The wait if the server does not say how long.
     fn unsaid(&self) -> Span {
-        let millis = SHORTEST.millis().saturating_mul(1_u64.checked_shl(self.count).unwrap_or(u64::MAX));
-        Span::from_millis(millis).min(LONGEST_UNSAID)
+        let millis = MIN_WAIT.millis().saturating_mul(1_u64.checked_shl(self.count).unwrap_or(u64::MAX));
+        Span::from_millis(millis).min(MAX_UNSAID)
     }
 }
 

@@ -225,7 +225,7 @@ impl WasiHttpHooks for Requests {
             // The answer comes in another way.
             return Box::new(std::future::pending());
         }
-        match self.admit(request, options.unwrap_or_default(), None) {
+        match self.check_request(request, options.unwrap_or_default(), None) {
             Ok(exchange) => {
                 let (answer, task) = exchange.start();
                 Box::new(async move {
@@ -268,7 +268,7 @@ impl Requests {
     }
 
     /// Checks a request as far as possible without network access. `number` is the number of the request of a durable call.
-    pub(super) fn admit(
+    pub(super) fn check_request(
         &mut self,
         request: Request<WasiBody>,
         options: RequestOptions,

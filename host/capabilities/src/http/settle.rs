@@ -203,7 +203,7 @@ impl Requests {
             Ok(Whole::failed(error))
         };
         let sent = Request::from_parts(parts.clone(), Full::from(body.clone()).map_err(Error::from).boxed_unsync());
-        let exchange = match self.admit(sent, *options, Some(number)) {
+        let exchange = match self.check_request(sent, *options, Some(number)) {
             Ok(exchange) => exchange,
             Err(Unsent::Refused(error)) => return Ok(Ok(failed(error)?)),
             Err(Unsent::Stopped(stop)) if in_doubt => {

@@ -111,7 +111,7 @@ impl Vault {
         if kind == "application/json" || kind.ends_with("+json") {
             let text = String::from_utf8(body).map_err(|_| malformed())?;
             let value = Value::parse(&text).map_err(|error| {
-                let twice = Misplaced::Malformed("a body that has a member twice");
+                let twice = Misplaced::Malformed("a body that has a duplicate key");
                 if error.is_duplicate() { twice } else { malformed() }
             })?;
             let mut found = Vec::new();

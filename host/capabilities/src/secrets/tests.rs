@@ -193,12 +193,12 @@ fn secrets_are_filled_into_bodies_at_their_pointers() {
         (json, r#"{"auth":["KEY"]}"#, "the secret KEY is not granted for body:/auth/0 of requests to api.example.com"),
         (json, r#"{"KEY":1}"#, "the secret KEY is not granted for a member's name of requests to api.example.com"),
         (json, r#"{"auth":[{"k/y":"x KEY"}]}"#, ALONE_IN_BODY),
-        (json, r#"{"auth":[{"k/y":"KEY","k/y":"KEY"}]}"#, "no secret can be put into a body that has a member twice"),
+        (json, r#"{"auth":[{"k/y":"KEY","k/y":"KEY"}]}"#, "no secret can be put into a body that has a duplicate key"),
         // The number of placeholders is right, but one is in a forbidden member that some parsers would read.
         (
             json,
             r#"{"note":"KEY","note":"x","auth":[{"k/y":"\u0074oolgate-secret-"}]}"#,
-            "no secret can be put into a body that has a member twice",
+            "no secret can be put into a body that has a duplicate key",
         ),
         (
             json,

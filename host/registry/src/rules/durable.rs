@@ -30,7 +30,7 @@ pub(crate) fn check_component(looked: &Looked, held: Capabilities, tools: &[Tool
     let mut lasting: Vec<_> = looked
         .beyond
         .iter()
-        .filter(|import| import.needs.is_some_and(|capability| !is_recorded(capability)))
+        .filter(|import| import.needs.is_some_and(|capability| !capability.is_replayable()))
         .map(|import| format!("`{}`", import.name))
         .collect();
     if looked.asks_for_folders && held.holds(Capability::Filesystem) {
@@ -46,14 +46,6 @@ pub(crate) fn check_component(looked: &Looked, held: Capabilities, tools: &[Tool
             ),
             "move the durable tools to another plugin, or do without these",
         );
-    }
-}
-
-/// Whether the journal of a durable call records what the functions of a capability return.
-const fn is_recorded(capability: Capability) -> bool {
-    match capability {
-        Capability::Config | Capability::KeyValue | Capability::Http | Capability::Calls => true,
-        Capability::Filesystem => false,
     }
 }
 

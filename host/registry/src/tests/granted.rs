@@ -224,8 +224,9 @@ async fn call_without_its_grant_is_refused_with_the_key() {
         if let Some(text) = refusal {
             assert_eq!(
                 text,
-                "the plugin rollout may not call \"ledger_post\": `grants.calls` in its table of toolgate.toml does not \
-                 grant the tool to this component"
+                "the plugin rollout may not call \"ledger_post\": its manifest must request the tool under `wants.calls`, and \
+                 the operator must grant it to this component with `grants.calls = [\"ledger_post\"]` in the plugin's table of \
+                 toolgate.toml"
             );
         }
     }

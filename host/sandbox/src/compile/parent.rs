@@ -63,7 +63,8 @@ impl Children {
     /// Compiles a component in a child. Blocks its thread, also while other compilations run.
     pub(crate) fn compile(&self, component: &[u8], bounds: CompileBounds) -> Result<Vec<u8>, LoadError> {
         let _turn = self.turn();
-        let ended = self.run(component, bounds).context("the compiler could not be run").map_err(LoadError::Host)?;
+        let ended =
+            self.run(component, bounds).context("the host could not run the compiler").map_err(LoadError::Host)?;
         result_of(ended, bounds)
     }
 
@@ -71,7 +72,7 @@ impl Children {
     pub(crate) fn confinement(&self) -> anyhow::Result<Confinement> {
         // It ends at once, so it does not wait for compilations.
         let CompilerEnd { output, words, .. } =
-            self.run(&[], self.bounds()).context("the compiler could not be run")?;
+            self.run(&[], self.bounds()).context("the host could not run the compiler")?;
         let confinement = output.strip_prefix(&MAGIC).and_then(Confinement::from_bytes);
         confinement
             .ok_or_else(|| anyhow::anyhow!("the compiler says: {}", excerpt(String::from_utf8_lossy(&words).trim())))

@@ -35,7 +35,7 @@ const MAX_QUESTION: usize = 256 << 10;
 /// Bytes of a prompt.
 const MAX_PROMPT: usize = 4 << 10;
 
-/// The longest wait: 365 days.
+/// The maximum wait: 365 days.
 const MAX_EXPIRES: u64 = 31_536_000_000;
 
 /// Texts in a list.

@@ -251,7 +251,7 @@ fn a_policy_with_other_imports_is_refused_before_compiling() {
     let expected =
         ["`toolgate:plugin/host@0.1.0`", "`wasi:http/outgoing-handler@0.2.3`", "`wasi:keyvalue/store@0.2.0-draft2`"];
     assert_eq!(found, expected);
-    assert!(refusal(&component).starts_with("a policy has no capability, and this one imports `"));
+    assert!(refusal(&component).starts_with("a policy cannot use capabilities, and this one imports `"));
 }
 
 #[test]

@@ -47,13 +47,14 @@ impl Grant {
     /// whether that is all of it.
     #[must_use]
     pub fn missing(manifest: &Manifest, held: &Grants) -> (Vec<Self>, bool) {
+        let Manifest { keyvalue, http, config: _, folders: _, secrets: _, calls: _ } = manifest;
         let mut grants = Vec::new();
-        if let Some(request) = manifest.keyvalue.as_ref().filter(|request| !request.is_covered(&held.keyvalue))
+        if let Some(request) = keyvalue.as_ref().filter(|request| !request.is_covered(&held.keyvalue))
             && request.is_covered(&Some(KeyValueQuota::default()))
         {
             grants.push(Self::KeyValue);
         }
-        for request in manifest.http.iter().filter(|request| !request.is_covered(&held.http)) {
+        for request in http.iter().filter(|request| !request.is_covered(&held.http)) {
             let table = HttpTable::of(request.url.clone(), BTreeSet::new());
             if request.is_covered(&vec![table.rule()]) {
                 grants.push(Self::Http(table));
@@ -92,7 +93,7 @@ impl FromStr for Grant {
                 let table = HttpTable::of(url, BTreeSet::new());
                 table.refusal().map_or(Ok(Self::Http(table)), Err)
             }
-            _ => Err("what can be granted here: keyvalue, http=URL; everything else in the configuration".into()),
+            _ => Err("`--grant` takes keyvalue or http=URL; grant anything else in toolgate.toml (`--config`)".into()),
         }
     }
 }

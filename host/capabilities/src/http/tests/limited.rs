@@ -9,7 +9,7 @@ use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 
 use super::server::{Script, Server, says};
 use super::*;
-use crate::http::doubtful_requests;
+use crate::http::doubts::doubtful_requests;
 use crate::journal::tests::durable;
 use crate::journal::{JournalWriter, Recording, RunTime};
 

@@ -24,9 +24,12 @@ pub(in crate::commands) fn for_call(findings: &[Finding], access: Option<&Access
         (grants.iter().map(ToString::to_string).collect(), is_all)
     } else {
         // Without a manifest, only the imports say what is missing.
-        let known = [(Capability::KeyValue, "keyvalue"), (Capability::Http, "http=URL")];
-        let flags = known.iter().filter(|(capability, _)| missing.contains(capability));
-        let flags: Vec<_> = flags.map(|(_, flag)| (*flag).to_owned()).collect();
+        let flag = |capability: &Capability| match capability {
+            Capability::KeyValue => Some("keyvalue".to_owned()),
+            Capability::Http => Some("http=URL".to_owned()),
+            Capability::Config | Capability::Filesystem | Capability::Calls => None,
+        };
+        let flags: Vec<_> = missing.iter().filter_map(flag).collect();
         let is_all = flags.len() == missing.len();
         (flags, is_all)
     };

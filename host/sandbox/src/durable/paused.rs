@@ -10,7 +10,7 @@ use crate::job::RunUsage;
 
 /// Passes the wait from the guest to its run, and the end of the wait from the next run to the guest.
 #[derive(Default)]
-pub(crate) struct Rest(Mutex<State>);
+pub(crate) struct PausedGuest(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -26,7 +26,7 @@ pub(crate) struct Waits {
     pub(crate) wrote: bool,
 }
 
-impl Rest {
+impl PausedGuest {
     /// Waits in the guest, and returns the steps of the next run. That run sets them before it polls the guest, so this needs no
     /// waker.
     pub(super) async fn until_continued(&self, waits: Waits) -> Arc<[Step]> {
