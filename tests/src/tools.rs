@@ -11,7 +11,7 @@ use dispatch::ports::{AllowedEffects, Checks, End, KnownTool, Run, Tools};
 use domain::{
     Digest, Json, Outcome, PluginName, Span, Tool, ToolName, Violation,
     call::{Pinned, Wait},
-    gate::Rule,
+    gate::RuleEffect,
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Retention, ToolOptions},
 };
 
@@ -117,10 +117,10 @@ impl Tools for WordTools {
         match self.known.load(Ordering::Relaxed) {
             KNOWN | CRASHING | UNGRANTED => Some(live),
             WITHDRAWN => {
-                let KnownTool { tool, pinned, wait, rule, allowed, checks } = &*live;
+                let KnownTool { tool, pinned, wait, effect, allowed, checks } = &*live;
                 let wait = Wait { on_expiry: OnExpiry::Error, ..wait.clone() };
                 let (tool, pinned, checks) = (tool.clone(), pinned.clone(), checks.clone());
-                Some(Arc::new(KnownTool { tool, pinned, wait, rule: *rule, allowed: *allowed, checks }))
+                Some(Arc::new(KnownTool { tool, pinned, wait, effect: *effect, allowed: *allowed, checks }))
             }
             _ => None,
         }
@@ -211,5 +211,12 @@ pub fn live(name: &str, words: &str) -> KnownTool {
         declaration: pinned.declaration,
     };
     let allowed = AllowedEffects::ANY;
-    KnownTool { tool, pinned: Arc::new(pinned), wait, rule: Rule::Allow, allowed, checks: Arc::new(ObjectsOnly) }
+    KnownTool {
+        tool,
+        pinned: Arc::new(pinned),
+        wait,
+        effect: RuleEffect::Allow,
+        allowed,
+        checks: Arc::new(ObjectsOnly),
+    }
 }

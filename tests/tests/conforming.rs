@@ -378,7 +378,7 @@ fn answers_that_no_host_accepts_are_faults_of_the_example() {
     let edited = json!({"version": "2", "environment": "live", "instances": 3});
     for (answers, fault) in [
         (json!([{"environment": 1}]), "its answer 1 is refused: "),
-        (json!([place, "aprove"]), "its answer 2 is refused: an approval is answered with `approve`"),
+        (json!([place, "aprove"]), "its answer 2 is refused: answer an approval with `approve`"),
         (json!([place, edited]), "its answer 2 is refused: only these may be edited: instances"),
         (json!([place, "approve", "unwell"]), "\"unwell\" is not allowed here; choose one of: healthy, broken"),
         (json!([place, "approve", "healthy it is"]), "its answer 3 is refused: \"it is\" is not JSON"),

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, End, KnownTool, Policy, Question, Run, Tools};
+use dispatch::ports::{AsDeclared, End, KnownTool, Policy, PolicyQuery, Run, Tools};
 use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
     Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, Timestamp, ToolName, Turn, TurnId, Violation,
     approvers::{Escalate, Need, Who},
     call::Pinned,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     outcome::{Failure, FailureCode},
     principal::{Channels, Role},
     step::{self, RunEnd, StepEnd, StepKind, StepRequest, StepWait},
@@ -45,9 +45,9 @@ struct Switch(Arc<AtomicBool>);
 
 #[async_trait]
 impl Policy for Switch {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         if self.0.load(Ordering::Relaxed) {
-            return Verdict { rule: Rule::Deny, ..Verdict::default() };
+            return Verdict { rule: RuleEffect::Deny, ..Verdict::default() };
         }
         AsDeclared.decide(question).await
     }
@@ -366,7 +366,7 @@ struct OnSteps {
 
 #[async_trait]
 impl Policy for OnSteps {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         let Some(step) = question.step else { return AsDeclared.decide(question).await };
         self.steps.lock().unwrap().push(step);
         (self.verdict)(step)
@@ -384,7 +384,7 @@ fn deciding(guest: Guest, verdict: fn(StepKind) -> Verdict) -> (DurableHost, Arc
 
 #[tokio::test]
 async fn policy_decides_about_each_step_and_its_denial_ends_it() {
-    let frozen = |_| Verdict { rule: Rule::Deny, reason: Some("frozen".into()), ..Verdict::default() };
+    let frozen = |_| Verdict { rule: RuleEffect::Deny, reason: Some("frozen".into()), ..Verdict::default() };
     let (host, policy) = deciding(comes_to_each_kind, frozen);
     let id = host.submit().await;
     assert_eq!(*policy.steps.lock().unwrap(), [StepKind::Ask, StepKind::Approve, StepKind::AwaitExternal]);
@@ -398,7 +398,7 @@ async fn policy_decides_about_each_step_and_its_denial_ends_it() {
 
 #[tokio::test]
 async fn external_wait_is_denied_if_the_policy_fails() {
-    let failed = |_| Verdict { rule: Rule::Ask, policy_failed: true, ..Verdict::default() };
+    let failed = |_| Verdict { rule: RuleEffect::Ask, policy_failed: true, ..Verdict::default() };
     let (host, _) = deciding(|steps| comes_to_each_kind(steps + 2), failed);
     let id = host.submit().await;
     let ends: Vec<_> = host.turn(id).await.calls[0].steps().map(|step| step.end).collect();
@@ -411,7 +411,7 @@ async fn approval_of_a_step_escalates_as_the_rule_says() {
         let who = |who: &str| -> Arc<[Who]> { Arc::new([who.parse().unwrap()]) };
         let escalate = Some(Escalate { after: Span::from_secs(60), to: who("role:admin") });
         let needs = Arc::new([Need { who: who("principal:ben"), quorum: 1, escalate, via: Channels::ANY }]);
-        Verdict { rule: Rule::Allow, needs, ..Verdict::default() }
+        Verdict { rule: RuleEffect::Allow, needs, ..Verdict::default() }
     };
     let (host, _) = deciding(|steps| comes_to_each_kind(steps + 1), needs);
     let id = host.submit().await;

@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{End, Policy, Question, Run};
+use dispatch::ports::{End, Policy, PolicyQuery, Run};
 use dispatch::{Answer, Answered, Bounds, Dispatcher, Error, Handle, LinkRequest, Parts, Quotas, TurnRequest};
 use domain::{
     ConversationId, Json, LinkId, Outcome, Principal, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId,
     approvers::Need,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     principal::{Channels, Named, Role},
     standing::{Pin, StandingTerms},
     suspension::{SuspensionKind, SuspensionState},
@@ -72,7 +72,7 @@ impl TestPolicy {
 
 #[async_trait]
 impl Policy for TestPolicy {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         let arguments = question.arguments.as_str().to_owned();
         self.asked.lock().unwrap().push(arguments.clone());
         let gate = self.gate.lock().unwrap().take();
@@ -110,7 +110,7 @@ fn talk() -> ConversationId {
     conversation("talk")
 }
 
-fn verdict(rule: Rule) -> Verdict {
+fn verdict(rule: RuleEffect) -> Verdict {
     Verdict { rule, ..Verdict::default() }
 }
 
@@ -120,7 +120,7 @@ fn needs(who: &[&str], quorum: u32) -> Verdict {
     Verdict {
         by: Some("a-rule".into()),
         needs: [Need { who, quorum, escalate: None, via: Channels::ANY }].into(),
-        ..verdict(Rule::Ask)
+        ..verdict(RuleEffect::Ask)
     }
 }
 
@@ -222,7 +222,7 @@ impl BlockableHost {
 #[tokio::test]
 async fn vote_during_an_edit_does_not_approve_unchecked_arguments() {
     let world = BlockableHost::new(&["server!"], TurnSettings::default(), |arguments| match arguments {
-        r#"{"v":5}"# => verdict(Rule::Deny),
+        r#"{"v":5}"# => verdict(RuleEffect::Deny),
         _ => needs(&["ann", "bob"], 2),
     });
     let (turn, suspension) = world.asks("a", "tool_0").await;
@@ -304,9 +304,9 @@ async fn timeout_approval_is_rechecked_by_the_policy() {
     let ok = r#"Ok { value: {}, trusted: true }"#;
     assert_eq!(expired(|_| Verdict::default()).await, ["client_exec", ok]);
     assert_eq!(expired(|_| needs(&["ann"], 1)).await, ["Expired", "Expired"], "a new rule asks");
-    let denied = |_: &str| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
+    let denied = |_: &str| Verdict { reason: Some("not any more".into()), ..verdict(RuleEffect::Deny) };
     assert_eq!(expired(denied).await, [r#"Denied(Some("not any more"))"#; 2]);
-    let named = |_: &str| Verdict { rule: Rule::Allow, ..needs(&["ann"], 1) };
+    let named = |_: &str| Verdict { rule: RuleEffect::Allow, ..needs(&["ann"], 1) };
     assert_eq!(expired(named).await, ["Expired", "Expired"], "the policy names the approvers");
     let withdrawn = expired_after(|_| Verdict::default(), WordTools::forbid_timeout_approvals).await;
     assert_eq!(withdrawn, ["Expired", "Expired"], "the operator no longer allows it");

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
-use dispatch::ports::{Checks, End, KnownTool, Policy, Question, Run, Tools};
+use dispatch::ports::{Checks, End, KnownTool, Policy, PolicyQuery, Run, Tools};
 use dispatch::{Answer, CallRequest, Dispatcher, Error, Handle, Parts, ProviderResult, TurnRequest};
 use domain::json::{MAX_DEPTH, Value};
 use domain::{
@@ -53,7 +53,7 @@ impl Checks for Spy {
 
 #[async_trait]
 impl Policy for Spy {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         // Slow, so that a value that nobody holds is freed before it is needed again.
         yield_now().await;
         self.0.note(&question.arguments);

@@ -11,7 +11,7 @@ mod ungranted;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, Clock as _, End, Filter, Log as _, Policy, Question, Run, Store};
+use dispatch::ports::{AsDeclared, Clock as _, End, Filter, Log as _, Policy, PolicyQuery, Run, Store};
 use dispatch::{Answer, Dispatcher, Error, Forbidden, Handle, Hold, Mode, Parts, Quota, Quotas, RetentionRules, prune};
 use domain::{
     Digest, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId,
@@ -56,7 +56,7 @@ type Asked = (String, String, Option<String>);
 
 #[async_trait]
 impl Policy for Listening {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         let via = question.via.as_ref().map(|via| via.tool.to_string());
         let tool = question.known.tool.name.to_string();
         self.0.lock().unwrap().push((tool, question.conversation.to_string(), via));

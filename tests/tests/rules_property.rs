@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 
 use approved::{Call, PEOPLE, check, parsed};
 use async_trait::async_trait;
-use dispatch::ports::{Clock as _, Filter, Log as _, Question, Run};
+use dispatch::ports::{Clock as _, Filter, Log as _, PolicyQuery, Run};
 use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
     Digest, Event, Json, Principal, Span, StandingId, TurnId,
     approvers::{Escalate, Need},
     event::{CallEvent, Rejection},
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     principal::{Channels, Named, Role},
     standing::{Pin, StandingTerms},
     tool::{OnExpiry, Recovery},
@@ -57,13 +57,13 @@ struct Drawn {
     tools: &'static str,
     caller: Option<&'static str>,
     between: Option<(i64, i64)>,
-    rule: Rule,
+    rule: RuleEffect,
     ungate: bool,
     needs: Vec<Need>,
 }
 
 impl Drawn {
-    fn draw(name: String, random: &mut Random, rule: Rule) -> Self {
+    fn draw(name: String, random: &mut Random, rule: RuleEffect) -> Self {
         let tools = *random.pick(&["*", "tool_*", "tool_0", "tool_1", "tool_2", "tool_3", "tool_5", "tool_6"]);
         let low = i64::try_from(random.below(5)).unwrap();
         let need = |random: &mut Random| {
@@ -79,14 +79,14 @@ impl Drawn {
                 via: Channels::ANY,
             }
         };
-        let needs = if rule == Rule::Deny { 0 } else { random.below(2) };
+        let needs = if rule == RuleEffect::Deny { 0 } else { random.below(2) };
         Self {
             name,
             tools,
             caller: *random.pick(&[None, None, Some("agent"), Some("b*")]),
             between: random.once_in(2).then(|| (low, low + i64::try_from(random.below(4)).unwrap())),
             rule,
-            ungate: rule == Rule::Allow && !tools.contains('*') && random.once_in(2),
+            ungate: rule == RuleEffect::Allow && !tools.contains('*') && random.once_in(2),
             needs: (0..needs).map(|_| need(random)).collect(),
         }
     }
@@ -126,7 +126,7 @@ struct Decision {
 fn decision(rules: &[Drawn], tool: usize, value: i64) -> Decision {
     let fit: Vec<&Drawn> = rules.iter().filter(|rule| rule.is_about(tool, value)).collect();
     let mut asks: Vec<String> =
-        fit.iter().filter(|rule| rule.rule == Rule::Ask).map(|rule| rule.name.clone()).collect();
+        fit.iter().filter(|rule| rule.rule == RuleEffect::Ask).map(|rule| rule.name.clone()).collect();
     if value == ASKED || value == FAILED {
         asks.push("dynamic".into());
     }
@@ -135,7 +135,7 @@ fn decision(rules: &[Drawn], tool: usize, value: i64) -> Decision {
     let needs: BTreeSet<Need> = needs.collect();
     let lifted = asks.is_empty() && fit.iter().any(|rule| rule.ungate);
     Decision {
-        denied: value == DENIED || fit.iter().any(|rule| rule.rule == Rule::Deny),
+        denied: value == DENIED || fit.iter().any(|rule| rule.rule == RuleEffect::Deny),
         gated: !asks.is_empty() || (TOOLS[tool].contains('!') && !lifted),
         asks,
         needs: needs.into_iter().collect(),
@@ -150,15 +150,15 @@ impl Dynamic for Dyn {
         "dynamic"
     }
 
-    fn concerns(&self, _question: &Question) -> bool {
+    fn concerns(&self, _question: &PolicyQuery) -> bool {
         true
     }
 
-    async fn decide(&self, question: &Question) -> Verdict {
+    async fn decide(&self, question: &PolicyQuery) -> Verdict {
         match value(&question.arguments) {
-            ASKED => Verdict { rule: Rule::Ask, ..Verdict::default() },
-            DENIED => Verdict { rule: Rule::Deny, ..Verdict::default() },
-            FAILED => Verdict { rule: Rule::Ask, policy_failed: true, ..Verdict::default() },
+            ASKED => Verdict { rule: RuleEffect::Ask, ..Verdict::default() },
+            DENIED => Verdict { rule: RuleEffect::Deny, ..Verdict::default() },
+            FAILED => Verdict { rule: RuleEffect::Ask, policy_failed: true, ..Verdict::default() },
             _ => Verdict::default(),
         }
     }
@@ -207,7 +207,13 @@ impl RandomRules {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let rules = (0..random.below(5)).map(|n| {
-            let rule = *random.pick(&[Rule::Allow, Rule::Allow, Rule::Ask, Rule::Ask, Rule::Deny]);
+            let rule = *random.pick(&[
+                RuleEffect::Allow,
+                RuleEffect::Allow,
+                RuleEffect::Ask,
+                RuleEffect::Ask,
+                RuleEffect::Deny,
+            ]);
             Drawn::draw(format!("rule-{n}"), &mut random, rule)
         });
         let rules = rules.collect();
@@ -391,7 +397,7 @@ fn denied_or_unapproved_call_never_runs() {
             drop(runtime);
             // The operator adds a stricter rule and restarts the host.
             if world.random.once_in(2) {
-                let more = Drawn::draw(format!("later-{life}"), &mut world.random, Rule::Deny);
+                let more = Drawn::draw(format!("later-{life}"), &mut world.random, RuleEffect::Deny);
                 world.rules.push(more);
             }
         }
@@ -423,7 +429,7 @@ fn client_call_that_is_denied_now_cannot_be_approved() {
         tools: "tool_3",
         caller: None,
         between: None,
-        ..Drawn::draw("later".into(), &mut world.random, Rule::Deny)
+        ..Drawn::draw("later".into(), &mut world.random, RuleEffect::Deny)
     };
     world.rules.push(forbids);
     block_on(async {

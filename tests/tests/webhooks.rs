@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, Question, StoreFault, Subject};
+use dispatch::ports::{AsDeclared, Clock as _, DeliveryRow, Outbox as _, Policy, PolicyQuery, StoreFault, Subject};
 use dispatch::{Dispatcher, Parts, SuspensionView};
 use domain::{
     PrincipalId, Span, SuspensionId, Turn, TurnId,
     approvers::{Escalate, Need},
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     principal::{Channels, Role},
     suspension::SuspensionKind,
     tool::Risk,
@@ -71,7 +71,7 @@ struct Wider;
 
 #[async_trait]
 impl Policy for Wider {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         if question.known.tool.name.as_str() != "tool_3" {
             return AsDeclared.decide(question).await;
         }
@@ -82,7 +82,7 @@ impl Policy for Wider {
             via: Channels::ANY,
         };
         Verdict {
-            rule: Rule::Ask,
+            rule: RuleEffect::Ask,
             by: Some("large".into()),
             reason: Some("it is \u{202e}much".into()),
             risk: Some(Risk::High),

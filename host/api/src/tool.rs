@@ -98,7 +98,7 @@ impl From<&KnownTool> for Tool {
             result: options.result.as_ref().map(Verbatim::from),
             executor: (&tool.executor).into(),
             approval: (&live.pinned.approval).into(),
-            rule: (&live.rule).into(),
+            rule: (&live.effect).into(),
             streaming: tool.streaming,
             responses: options.responses.as_ref().map(|responses| responses.to_vec()),
             response: options.response.as_ref().map(Verbatim::from),

@@ -277,7 +277,7 @@ enum_by_name! {
 
 enum_by_name! {
     /// The decision of the operator's policy about a tool.
-    Rule is domain::gate::Rule
+    Rule is domain::gate::RuleEffect
 }
 
 enum_by_name! {

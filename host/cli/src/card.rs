@@ -158,7 +158,7 @@ fn answering(card: &mut String, item: &Suspension, terminal: &Terminal) {
         SuspensionKind::Approval
         | SuspensionKind::Elicitation
         | SuspensionKind::Timer
-        | SuspensionKind::Children
+        | SuspensionKind::Nested
         | SuspensionKind::RateLimit => Role::Approver,
     }
     .as_str();
@@ -220,7 +220,7 @@ fn commands(item: &Suspension) -> Vec<String> {
             std::iter::once(format!("toolgate answer {id} 'RESULT AS JSON'")).chain(by_name).collect()
         }
         // Nobody answers.
-        SuspensionKind::Timer | SuspensionKind::Children | SuspensionKind::RateLimit => Vec::new(),
+        SuspensionKind::Timer | SuspensionKind::Nested | SuspensionKind::RateLimit => Vec::new(),
     }
 }
 

@@ -2,9 +2,9 @@
 
 mod answer;
 mod audit;
-mod gated;
 mod inbox;
 mod links;
+mod planning;
 mod progress;
 mod read;
 mod signals;

@@ -9,7 +9,7 @@ use domain::json::{Defaults, Value};
 use domain::{
     Call, ConversationId, Json, Outcome, PrincipalId, ToolName, Turn, Violation,
     call::{Pinned, Plan},
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     nested::Parent,
     outcome::{Failure, FailureCode},
     suspension::{Asked, PromptBy},
@@ -17,7 +17,7 @@ use domain::{
     turn::Requested,
 };
 
-use crate::ports::{KnownTool, Policy, Question, Tools};
+use crate::ports::{KnownTool, Policy, PolicyQuery, Tools};
 use crate::prompt::{self, Template};
 use crate::request::{CallRequest, ProviderResult};
 
@@ -38,8 +38,8 @@ impl CallScope {
     }
 
     /// The question about a call, for the policy.
-    pub(crate) fn question(&self, known: &Arc<KnownTool>, arguments: &Json) -> Question {
-        Question {
+    pub(crate) fn policy_query(&self, known: &Arc<KnownTool>, arguments: &Json) -> PolicyQuery {
+        PolicyQuery {
             known: known.clone(),
             caller: self.caller.clone(),
             conversation: self.conversation.of_caller(),
@@ -68,8 +68,8 @@ pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn To
         Ok(checked) => checked,
         Err(outcome) => return settled(request, outcome, None),
     };
-    let verdict = policy.decide(scope.question(&known, &request.arguments)).await;
-    if verdict.rule == Rule::Deny {
+    let verdict = policy.decide(scope.policy_query(&known, &request.arguments)).await;
+    if verdict.rule == RuleEffect::Deny {
         return settled(request, denied(&verdict), verdict.by);
     }
     let pinned = pinned(&known, &verdict);
@@ -185,7 +185,7 @@ fn asked(known: &KnownTool, verdict: &Verdict) -> Asked {
         context_keys: context_keys.clone(),
         ..Asked::default()
     };
-    let by_rule = verdict.rule == Rule::Ask || known.tool.approval == Approval::Auto;
+    let by_rule = verdict.rule == RuleEffect::Ask || known.tool.approval == Approval::Auto;
     Asked { reason: verdict.reason.clone(), ..verdict.demanded_of(declared, by_rule) }
 }
 

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use domain::{
     Json, Outcome,
     call::Pinned,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     nested::{NestedCall, Parent},
     outcome::{Failure, FailureCode},
     step::{RunEnd, StepKind, StepRequest},
 };
 
 use crate::plan::CallScope;
-use crate::ports::{KnownTool, Log, Policy, Question, Run, Tools};
+use crate::ports::{KnownTool, Log, Policy, PolicyQuery, Run, Tools};
 use crate::turns::Slot;
 
 #[derive(Clone)]
@@ -50,10 +50,10 @@ impl Recheck {
         if let Some(parent) = &scope.parent {
             let by = self.calling(parent).await?;
             if let Some(reason) = self.tools.call_refusal(&by, known.tool.name.as_str()).await? {
-                return Ok(Verdict { rule: Rule::Deny, reason: Some(reason.into()), ..Verdict::default() });
+                return Ok(Verdict { rule: RuleEffect::Deny, reason: Some(reason.into()), ..Verdict::default() });
             }
         }
-        Ok(self.policy.decide(scope.question(known, arguments)).await)
+        Ok(self.policy.decide(scope.policy_query(known, arguments)).await)
     }
 
     /// The outcome of all these calls by a component, if it may not make each of them.
@@ -100,16 +100,16 @@ impl Recheck {
     pub(crate) async fn on_step(&self, call: &Stepping, ended: &RunEnd) -> Verdict {
         let RunEnd::Waits(StepRequest { wait, .. }) = ended else { return Verdict::default() };
         let Some(step) = wait.kind() else { return Verdict::default() };
-        let denied = |reason| Verdict { rule: Rule::Deny, reason, ..Verdict::default() };
+        let denied = |reason| Verdict { rule: RuleEffect::Deny, reason, ..Verdict::default() };
         let known = match self.recalled(&call.pinned, &call.tool).await {
             Ok(known) => known,
             Err(outcome) => return denied(Some(unknown(outcome).into())),
         };
-        let question = Question { step: Some(step), ..call.scope.question(&known, &call.arguments) };
+        let question = PolicyQuery { step: Some(step), ..call.scope.policy_query(&known, &call.arguments) };
         let verdict = self.policy.decide(question).await;
         // Nobody is asked who could decide instead of the policy.
         let fails = verdict.policy_failed && step == StepKind::AwaitExternal;
-        Verdict { rule: if fails { Rule::Deny } else { verdict.rule }, ..verdict }
+        Verdict { rule: if fails { RuleEffect::Deny } else { verdict.rule }, ..verdict }
     }
 }
 

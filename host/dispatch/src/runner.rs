@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::{
     Call, CallIndex, Json, Outcome, Receipt, Turn,
-    gate::Rule,
+    gate::RuleEffect,
     outcome::{Failure, FailureCode},
     step::{Durable, RunEnd},
 };
@@ -36,7 +36,7 @@ impl Runner {
     ///
     /// # Errors
     /// The outcome of a call whose run does not begin.
-    pub(crate) async fn admit(
+    pub(crate) async fn permit(
         &self,
         run: &Run,
         recheck_in: Option<&CallScope>,
@@ -46,7 +46,7 @@ impl Runner {
             if let Some(scope) = recheck_in {
                 let known = self.recheck.recalled(&run.pinned, &run.tool).await?;
                 let verdict = self.recheck.verdict(scope, &known, &run.arguments).await?;
-                if verdict.rule == Rule::Deny {
+                if verdict.rule == RuleEffect::Deny {
                     return Err(denied(&verdict));
                 }
             }

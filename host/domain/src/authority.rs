@@ -38,7 +38,7 @@ impl Principal {
             SuspensionKind::External if self.link.is_some() || self.roles.has(Role::Admin) => Ok(()),
             SuspensionKind::External if self.id == *caller && self.roles.has(Role::Caller) => Ok(()),
             SuspensionKind::External => Err(NotAllowed::NotCaller),
-            SuspensionKind::Children => Err(NotAllowed::Children),
+            SuspensionKind::Nested => Err(NotAllowed::Nested),
             SuspensionKind::Timer | SuspensionKind::RateLimit => Err(NotAllowed::Timer),
         }
     }

@@ -70,7 +70,7 @@ pub const fn phases(executor: Executor, approval: Approval) -> Result<&'static [
 crate::names! {
     /// The effect of the operator's policy on a tool, from the loosest to the strictest.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-    pub enum Rule {
+    pub enum RuleEffect {
         /// The tool's own declaration applies.
         #[default]
         Allow = "allow",
@@ -81,7 +81,7 @@ crate::names! {
     }
 }
 
-impl Rule {
+impl RuleEffect {
     /// The approval that a call of a tool with this declaration needs. A rule only tightens.
     #[must_use]
     pub const fn tighten(self, approval: Approval) -> Approval {
@@ -107,7 +107,7 @@ impl Rule {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// The strictest of them.
-    pub rule: Rule,
+    pub rule: RuleEffect,
     /// Whether the operator explicitly lifts the approval that the tool declares. An approval that a rule asks for
     /// stays.
     pub ungated: bool,
@@ -128,7 +128,7 @@ impl Verdict {
     #[must_use]
     pub const fn gates(&self, approval: Approval) -> Approval {
         match (self.rule, self.ungated) {
-            (Rule::Allow, true) => Approval::Auto,
+            (RuleEffect::Allow, true) => Approval::Auto,
             (rule, _) => rule.tighten(approval),
         }
     }
@@ -187,12 +187,12 @@ provider requires-approval: illegal
     fn only_an_explicit_rule_lifts_a_declared_approval() {
         let verdict = |rule, ungated| Verdict { rule, ungated, ..Verdict::default() };
         for (rule, ungated, declared, gated) in [
-            (Rule::Allow, false, Approval::Auto, false),
-            (Rule::Allow, false, Approval::RequiresApproval, true),
-            (Rule::Allow, true, Approval::RequiresApproval, false),
-            (Rule::Ask, true, Approval::Auto, true),
-            (Rule::Ask, true, Approval::RequiresApproval, true),
-            (Rule::Deny, true, Approval::Auto, true),
+            (RuleEffect::Allow, false, Approval::Auto, false),
+            (RuleEffect::Allow, false, Approval::RequiresApproval, true),
+            (RuleEffect::Allow, true, Approval::RequiresApproval, false),
+            (RuleEffect::Ask, true, Approval::Auto, true),
+            (RuleEffect::Ask, true, Approval::RequiresApproval, true),
+            (RuleEffect::Deny, true, Approval::Auto, true),
         ] {
             let gates = verdict(rule, ungated).gates(declared);
             assert_eq!(gates == Approval::RequiresApproval, gated, "{rule:?} {ungated} {declared:?}");
@@ -202,13 +202,13 @@ provider requires-approval: illegal
     #[test]
     fn a_rule_only_tightens_and_never_gates_what_cannot_be_gated() {
         for approval in Approval::ALL {
-            assert_eq!(Rule::Allow.tighten(approval), approval);
-            assert_eq!(Rule::Ask.tighten(approval), Approval::RequiresApproval);
+            assert_eq!(RuleEffect::Allow.tighten(approval), approval);
+            assert_eq!(RuleEffect::Ask.tighten(approval), Approval::RequiresApproval);
         }
         for executor in Executor::ALL {
             let gateable = matches!(executor, Executor::Server | Executor::Client);
-            assert_eq!(Rule::Ask.check(executor).is_ok(), gateable, "{executor:?}");
-            assert!(Rule::Deny.check(executor).is_ok());
+            assert_eq!(RuleEffect::Ask.check(executor).is_ok(), gateable, "{executor:?}");
+            assert!(RuleEffect::Deny.check(executor).is_ok());
         }
     }
 }

@@ -39,7 +39,7 @@ pub enum Refusal {
     #[error("this link was used before; if you did not use it, tell the sender and ask for another one")]
     LinkUsed,
     /// The answer is about another digest than the suspension has.
-    #[error("the call is not the one that was shown: its digest is {actual}")]
+    #[error("the call differs from the one that was shown: its digest is {actual}; read it again")]
     DigestMismatch { actual: Digest },
     /// The same principal gave the same answer before. That answer is in force.
     #[error("this answer was already given")]
@@ -90,7 +90,7 @@ pub enum NotAllowed {
     #[error(
         "the call waits for the calls of a nested turn, and nobody can end that wait; answer or cancel those calls"
     )]
-    Children,
+    Nested,
     #[error("the policy denies the call with these arguments")]
     PolicyDenies,
     /// The policy cannot be asked about the call, for this reason.
@@ -103,7 +103,7 @@ pub enum NotAllowed {
     EditNeedsOthers,
     #[error("only its caller or an admin cancels a turn")]
     NotYourTurn,
-    #[error("{max} links to this were made, which is the limit", max = MAX_LINKS)]
+    #[error("{max} links to this suspension exist, which is the limit", max = MAX_LINKS)]
     TooManyLinks,
     #[error(transparent)]
     Standing(#[from] NoStanding),
@@ -125,7 +125,7 @@ impl NotAllowed {
             | Self::OthersAnswer
             | Self::OtherChannel { .. }
             | Self::Timer
-            | Self::Children
+            | Self::Nested
             | Self::PolicyDenies
             | Self::PolicyUnknown(_)
             | Self::EditNeedsOthers

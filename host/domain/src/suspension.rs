@@ -75,7 +75,7 @@ crate::names! {
         Timer = "timer",
         External = "external",
         RateLimit = "rate_limit",
-        Children = "children",
+        Nested = "children",
     }
 }
 
@@ -90,7 +90,7 @@ impl SuspensionKind {
             Self::Timer => "sleep",
             Self::External => "external wait",
             Self::RateLimit => "rate limit",
-            Self::Children => "nested turn",
+            Self::Nested => "nested turn",
         }
     }
 
@@ -99,7 +99,7 @@ impl SuspensionKind {
     pub const fn is_asked(self) -> bool {
         match self {
             Self::Approval | Self::Elicitation | Self::ClientExec => true,
-            Self::Timer | Self::External | Self::RateLimit | Self::Children => false,
+            Self::Timer | Self::External | Self::RateLimit | Self::Nested => false,
         }
     }
 
@@ -108,7 +108,7 @@ impl SuspensionKind {
     pub const fn is_answered(self) -> bool {
         match self {
             Self::Approval | Self::Elicitation | Self::ClientExec | Self::External => true,
-            Self::Timer | Self::RateLimit | Self::Children => false,
+            Self::Timer | Self::RateLimit | Self::Nested => false,
         }
     }
 
@@ -116,7 +116,7 @@ impl SuspensionKind {
     #[must_use]
     pub const fn is_ended_by_time(self) -> bool {
         match self {
-            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External | Self::Children => false,
+            Self::Approval | Self::Elicitation | Self::ClientExec | Self::External | Self::Nested => false,
             Self::Timer | Self::RateLimit => true,
         }
     }
@@ -166,7 +166,7 @@ impl Suspension {
             SuspensionBody::Elicitation(_) => SuspensionKind::Elicitation,
             SuspensionBody::ClientExec(_) => SuspensionKind::ClientExec,
             SuspensionBody::External(_) => SuspensionKind::External,
-            SuspensionBody::Nested(_) => SuspensionKind::Children,
+            SuspensionBody::Nested(_) => SuspensionKind::Nested,
             SuspensionBody::Timer => SuspensionKind::Timer,
             SuspensionBody::RateLimit => SuspensionKind::RateLimit,
         }

@@ -17,7 +17,7 @@ use domain::{
     approvers::{Escalate, Need},
     call::Plan,
     event::{CallEvent, Rejection},
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     principal::{Channel, Channels, Named},
     standing::{Pin, StandingTerms, StandingUse},
     suspension::Asked,
@@ -163,7 +163,7 @@ impl RecordedTurn {
             Happening::Answer { call, by, channel, approve, edit, stand } => {
                 let Some(suspension) = last(call) else { return };
                 let decided = edit_needs(edit);
-                let rule = if decided.is_none() { Rule::Deny } else { Rule::Ask };
+                let rule = if decided.is_none() { RuleEffect::Deny } else { RuleEffect::Ask };
                 let needs = decided.unwrap_or_default();
                 let edited = Some(vec!["v".to_owned()]);
                 let terms = StandingTerms { time: Span::from_secs(60), uses: 2, pin: Pin::All };
@@ -178,7 +178,7 @@ impl RecordedTurn {
                     expect_digest: None,
                     checked: AnswerChecks {
                         edited,
-                        rule: if edit > 0 { rule } else { Rule::Allow },
+                        rule: if edit > 0 { rule } else { RuleEffect::Allow },
                         needs: needs.into(),
                         ..AnswerChecks::default()
                     },

@@ -14,7 +14,7 @@ use domain::{
     Turn,
     call::{Pinned, Plan, Wait},
     event::{CallEvent, Rejection},
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     outcome::{Failure, FailureCode},
     principal::Role,
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
@@ -45,7 +45,7 @@ enum Happening {
         alive: bool,
         attended: bool,
         /// The verdict of a recheck. `None`: the policy was not asked.
-        rule: Option<Rule>,
+        rule: Option<RuleEffect>,
     },
     Cancel,
     ClientsLeft,
@@ -57,7 +57,7 @@ enum Happening {
 
 fn happening() -> impl Strategy<Value = Happening> {
     let decision = prop::sample::select(vec!["approve", "deny", "answer", "result", "error", "nonsense"]);
-    let rule = prop::sample::select(vec![None, Some(Rule::Allow), Some(Rule::Ask), Some(Rule::Deny)]);
+    let rule = prop::sample::select(vec![None, Some(RuleEffect::Allow), Some(RuleEffect::Ask), Some(RuleEffect::Deny)]);
     prop_oneof![
         6 => (0..5usize, 0..3usize, decision, any::<bool>(), 0..4u8)
             .prop_map(|(call, phase, decision, edit, by)| Happening::Answer { call, phase, decision, edit, by }),
@@ -177,7 +177,7 @@ impl RecordedTurn {
                 };
                 let approved = self.facts[before..].iter().any(approves);
                 assert!(
-                    !approved || rule == Some(Rule::Allow),
+                    !approved || rule == Some(RuleEffect::Allow),
                     "a timeout approves only calls that the policy lets proceed: {rule:?}"
                 );
             }
@@ -220,7 +220,7 @@ proptest! {
         }
         // Every turn ends without answers: each wait expires, and the number of attempts is limited.
         for _ in 0..40 {
-            world.happen(&Happening::Tick { seconds: 1000, alive: false, attended: false, rule: Some(Rule::Allow) });
+            world.happen(&Happening::Tick { seconds: 1000, alive: false, attended: false, rule: Some(RuleEffect::Allow) });
         }
         prop_assert!(world.turn.is_ended());
     }

@@ -24,9 +24,7 @@ pub enum Reply {
 
 /// The text is no answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "an approval is answered with `approve`, with `deny` and why, or with the value as it is approved, and not with {0:?}"
-)]
+#[error("answer an approval with `approve`, with `deny` and a reason, or with the changed value, not with {0:?}")]
 pub struct NoDecision(String);
 
 impl Reply {

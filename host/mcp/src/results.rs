@@ -165,7 +165,7 @@ pub(crate) fn waits_for(call: &Call) -> String {
         Some(SuspensionKind::Elicitation) => "It waits for a person's answer.",
         Some(SuspensionKind::ClientExec) => "It waits for a program of the user that carries it out.",
         Some(SuspensionKind::External) => "It waits for the result of another system.",
-        Some(SuspensionKind::Children) => "It waits for its calls of other tools.",
+        Some(SuspensionKind::Nested) => "It waits for its calls of other tools.",
         Some(SuspensionKind::Timer | SuspensionKind::RateLimit) => "It waits for a time and then continues.",
     };
     let is_outside = call.pinned.as_ref().is_some_and(|pinned| pinned.plugin.is_upstream());

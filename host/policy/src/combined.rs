@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{Policy, Question};
+use dispatch::ports::{Policy, PolicyQuery};
 use domain::{
     Tool,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     step::StepKind,
     tool::{Approval, Executor},
 };
@@ -23,11 +23,11 @@ pub trait Dynamic: Send + Sync {
     fn name(&self) -> &str;
 
     /// Whether it decides this call.
-    fn concerns(&self, question: &Question) -> bool;
+    fn concerns(&self, question: &PolicyQuery) -> bool;
 
     /// Its verdict on the call. It never panics and never hangs. If the policy fails, the verdict is `Ask` with the
     /// reason.
-    async fn decide(&self, question: &Question) -> Verdict;
+    async fn decide(&self, question: &PolicyQuery) -> Verdict;
 }
 
 /// The rules and all dynamic policies.
@@ -70,17 +70,17 @@ impl CallEffect {
         if let Some(step) = step {
             // A rule neither makes a person part of a step nor takes one away.
             return match (verdict.rule, step) {
-                (Rule::Deny, _) => Self::Deny,
+                (RuleEffect::Deny, _) => Self::Deny,
                 (_, StepKind::Ask | StepKind::Approve) => Self::Ask,
                 (_, StepKind::AwaitExternal) => Self::Run,
             };
         }
         let declared = tool.approval == Approval::RequiresApproval && !verdict.ungated;
         match verdict.rule {
-            Rule::Deny => Self::Deny,
-            Rule::Ask => Self::Ask,
-            Rule::Allow if declared || tool.executor == Executor::Human => Self::Ask,
-            Rule::Allow => Self::Run,
+            RuleEffect::Deny => Self::Deny,
+            RuleEffect::Ask => Self::Ask,
+            RuleEffect::Allow if declared || tool.executor == Executor::Human => Self::Ask,
+            RuleEffect::Allow => Self::Run,
         }
     }
 }
@@ -105,7 +105,7 @@ impl Combined {
     }
 
     /// Explains the effect on a call, with the result of each rule and policy. Changes nothing.
-    pub async fn explain(&self, question: &Question) -> Explanation {
+    pub async fn explain(&self, question: &PolicyQuery) -> Explanation {
         let subject = Subject::of(question);
         let mut steps = self.rules.explain(&subject);
         let (verdict, answers) = self.ask(question).await;
@@ -116,11 +116,11 @@ impl Combined {
     }
 
     /// The combined verdict, and the verdict of each dynamic policy. `None` for a policy that was not asked.
-    async fn ask(&self, question: &Question) -> (Verdict, Vec<Option<Verdict>>) {
+    async fn ask(&self, question: &PolicyQuery) -> (Verdict, Vec<Option<Verdict>>) {
         let rules = self.rules.verdict(&Subject::of(question));
         let executor = question.known.tool.executor;
         // A denied call needs no other verdict, and a provider has already run its call.
-        let nobody = rules.rule == Rule::Deny || executor == Executor::Provider;
+        let nobody = rules.rule == RuleEffect::Deny || executor == Executor::Provider;
         let answers = join_all(self.dynamic.iter().map(async |policy| {
             if nobody || !policy.concerns(question) {
                 return None;
@@ -135,7 +135,7 @@ impl Combined {
 
 #[async_trait]
 impl Policy for Combined {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         self.ask(&question).await.0
     }
 }
@@ -145,9 +145,9 @@ impl Policy for Combined {
 fn tightening(policy: &dyn Dynamic, verdict: Verdict, executor: Executor) -> Verdict {
     let by = verdict.by.or_else(|| Some(policy.name().into()));
     match verdict.rule {
-        Rule::Deny => Verdict { by, ungated: false, needs: Arc::new([]), ..verdict },
-        Rule::Ask if executor != Executor::Human => Verdict { by, ungated: false, ..verdict },
-        Rule::Ask | Rule::Allow => Verdict::default(),
+        RuleEffect::Deny => Verdict { by, ungated: false, needs: Arc::new([]), ..verdict },
+        RuleEffect::Ask if executor != Executor::Human => Verdict { by, ungated: false, ..verdict },
+        RuleEffect::Ask | RuleEffect::Allow => Verdict::default(),
     }
 }
 
@@ -155,12 +155,12 @@ fn step(policy: &dyn Dynamic, answer: Option<Verdict>) -> Step {
     let name: Arc<str> = policy.name().into();
     let Some(answer) = answer else {
         let why = "it is not asked about this call".to_owned();
-        return Step { name, matched: false, rule: Rule::Allow, why };
+        return Step { name, matched: false, rule: RuleEffect::Allow, why };
     };
     let why = match (answer.rule, &answer.reason) {
-        (Rule::Allow, _) => "it lets the call proceed".to_owned(),
+        (RuleEffect::Allow, _) => "it lets the call proceed".to_owned(),
         (_, Some(reason)) => escape::line(reason).into_owned(),
         (_, None) => "it gave no reason".to_owned(),
     };
-    Step { name, matched: answer.rule != Rule::Allow, rule: answer.rule, why }
+    Step { name, matched: answer.rule != RuleEffect::Allow, rule: answer.rule, why }
 }

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use dispatch::ports::Question;
+use dispatch::ports::PolicyQuery;
 use domain::json::Value;
 use domain::{
     Json,
     approvers::Need,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     step::StepKind,
     tool::Risk,
 };
@@ -34,8 +34,8 @@ pub struct OperatorRule {
     pub step: Option<StepKind>,
     /// Conditions on the arguments. All must hold.
     pub conditions: Vec<Condition>,
-    pub rule: Rule,
-    /// Whether it lifts the approval that the tool declares. Allowed only with [`Rule::Allow`] and a single tool of a
+    pub rule: RuleEffect,
+    /// Whether it lifts the approval that the tool declares. Allowed only with [`RuleEffect::Allow`] and a single tool of a
     /// single plugin.
     pub ungate: bool,
     /// The reason, for people.
@@ -95,7 +95,7 @@ impl<'a> Subject<'a> {
 
     /// The call of a question.
     #[must_use]
-    pub fn of(question: &'a Question) -> Self {
+    pub fn of(question: &'a PolicyQuery) -> Self {
         Self {
             tool: Some(question.known.tool.name.as_str()),
             plugin: Some(question.known.tool.plugin.as_str()),
@@ -117,7 +117,7 @@ pub struct Fit {
 impl OperatorRule {
     /// A rule over tools only.
     #[must_use]
-    pub fn new(name: &str, tools: Pattern, rule: Rule) -> Self {
+    pub fn new(name: &str, tools: Pattern, rule: RuleEffect) -> Self {
         Self {
             name: name.into(),
             place: None,
@@ -237,15 +237,15 @@ impl OperatorRule {
         match truth {
             Truth::Yes => true,
             Truth::No => false,
-            Truth::Unclear => self.rule != Rule::Allow,
+            Truth::Unclear => self.rule != RuleEffect::Allow,
         }
     }
 
     fn benefit(&self) -> &'static str {
         match self.rule {
-            Rule::Allow => "in doubt, a rule that allows does not fit",
-            Rule::Ask => "in doubt, a rule that asks fits",
-            Rule::Deny => "in doubt, a rule that denies fits",
+            RuleEffect::Allow => "in doubt, a rule that allows does not fit",
+            RuleEffect::Ask => "in doubt, a rule that asks fits",
+            RuleEffect::Deny => "in doubt, a rule that denies fits",
         }
     }
 

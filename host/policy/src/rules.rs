@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dispatch::ports::{Policy, Question};
+use dispatch::ports::{Policy, PolicyQuery};
 use domain::{
     approvers::Need,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
 };
 
 use crate::rule::{OperatorRule, Subject};
@@ -23,7 +23,7 @@ pub struct Step {
     /// Whether it applies to the call.
     pub matched: bool,
     /// Its decision on calls that it applies to.
-    pub rule: Rule,
+    pub rule: RuleEffect,
     /// Why it applies, or why not.
     pub why: String,
 }
@@ -59,7 +59,7 @@ impl OperatorRules {
     /// The verdict on every call of a tool: the strictest rule that depends on neither caller nor arguments. Without a
     /// plugin, rules that name a plugin are ignored.
     #[must_use]
-    pub fn always(&self, plugin: Option<&str>, tool: &str) -> Rule {
+    pub fn always(&self, plugin: Option<&str>, tool: &str) -> RuleEffect {
         let fitting = self.iter().filter(|rule| rule.is_unconditional() && rule.concerns(plugin, tool));
         fitting.map(|rule| rule.rule).max().unwrap_or_default()
     }
@@ -67,10 +67,10 @@ impl OperatorRules {
     /// A rule that asks for an approval of some calls of a tool. `None` if all its calls are denied.
     #[must_use]
     pub fn asks(&self, plugin: &str, tool: &str) -> Option<&OperatorRule> {
-        if self.always(Some(plugin), tool) == Rule::Deny {
+        if self.always(Some(plugin), tool) == RuleEffect::Deny {
             return None;
         }
-        let asks = |rule: &&OperatorRule| rule.rule == Rule::Ask && rule.is_about_calls();
+        let asks = |rule: &&OperatorRule| rule.rule == RuleEffect::Ask && rule.is_about_calls();
         self.iter().filter(asks).find(|rule| rule.concerns(Some(plugin), tool))
     }
 
@@ -81,13 +81,13 @@ impl OperatorRules {
         let several = |rule: &OperatorRule| rule.needs.iter().any(|need| need.quorum > 1);
         let names =
             |rule: &OperatorRule| rule.is_about_calls() && rule.tools.is_exact() && rule.concerns(Some(plugin), tool);
-        self.iter().find(|rule| rule.rule == Rule::Allow && several(rule) && names(rule))
+        self.iter().find(|rule| rule.rule == RuleEffect::Allow && several(rule) && names(rule))
     }
 }
 
 #[async_trait]
 impl Policy for OperatorRules {
-    async fn decide(&self, question: Question) -> Verdict {
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
         self.verdict(&Subject::of(&question))
     }
 }
@@ -101,10 +101,10 @@ pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
         key(one).cmp(&key(other)).then_with(|| one.reason.cmp(&other.reason))
     });
     let Some(first) = verdicts.first() else { return Verdict::default() };
-    let (rule, ungated) = (first.rule, first.ungated && first.rule == Rule::Allow);
+    let (rule, ungated) = (first.rule, first.ungated && first.rule == RuleEffect::Allow);
     let risk = verdicts.iter().filter_map(|verdict| verdict.risk).max();
     // An allowing rule changes nothing, unless it lifts the declared approval.
-    let deciding = verdicts.iter().filter(|each| each.rule == rule && (rule != Rule::Allow || each.ungated));
+    let deciding = verdicts.iter().filter(|each| each.rule == rule && (rule != RuleEffect::Allow || each.ungated));
     // All deciding verdicts are named, because approval of one need does not satisfy another.
     let mut names: Vec<&str> = deciding.clone().filter_map(|verdict| verdict.by.as_deref()).collect();
     names.sort_unstable();
@@ -120,7 +120,7 @@ pub(crate) fn strictest(mut verdicts: Vec<Verdict>) -> Verdict {
     let policy_failed = verdicts.iter().any(|verdict| verdict.policy_failed);
     let reason = (!reasons.is_empty()).then(|| reasons.join("; ").into());
     let mut needs: Vec<Need> = Vec::new();
-    for need in verdicts.iter().filter(|_| rule != Rule::Deny).flat_map(|verdict| verdict.needs.iter()) {
+    for need in verdicts.iter().filter(|_| rule != RuleEffect::Deny).flat_map(|verdict| verdict.needs.iter()) {
         if !needs.contains(need) {
             needs.push(need.clone());
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use dispatch::ports::{Policy, Question};
+use dispatch::ports::{Policy, PolicyQuery};
 use domain::{
     Json,
     approvers::Need,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     principal::Channels,
     step::StepKind,
     tool::Risk,
@@ -29,21 +29,21 @@ impl Dynamic for Says {
         self.0
     }
 
-    fn concerns(&self, _question: &Question) -> bool {
+    fn concerns(&self, _question: &PolicyQuery) -> bool {
         self.0 != "elsewhere"
     }
 
-    async fn decide(&self, _question: &Question) -> Verdict {
+    async fn decide(&self, _question: &PolicyQuery) -> Verdict {
         self.1.fetch_add(1, Ordering::Relaxed);
         let says = |rule| Verdict { rule, reason: Some(format!("{} said so", self.0).into()), ..Verdict::default() };
         match self.0 {
-            "asks" => Verdict { risk: Some(Risk::High), ..says(Rule::Ask) },
-            "needs" => Verdict { needs: Arc::new([need("group:board")]), ..says(Rule::Ask) },
-            "denies" => Verdict { needs: Arc::new([need("group:board")]), ..says(Rule::Deny) },
-            "fails" => Verdict { policy_failed: true, ..says(Rule::Ask) },
+            "asks" => Verdict { risk: Some(Risk::High), ..says(RuleEffect::Ask) },
+            "needs" => Verdict { needs: Arc::new([need("group:board")]), ..says(RuleEffect::Ask) },
+            "denies" => Verdict { needs: Arc::new([need("group:board")]), ..says(RuleEffect::Deny) },
+            "fails" => Verdict { policy_failed: true, ..says(RuleEffect::Ask) },
             // Verdicts that a dynamic policy must not give.
-            "lifts" => Verdict { ungated: true, risk: Some(Risk::Low), ..says(Rule::Allow) },
-            "asks and lifts" => Verdict { ungated: true, ..says(Rule::Ask) },
+            "lifts" => Verdict { ungated: true, risk: Some(Risk::Low), ..says(RuleEffect::Allow) },
+            "asks and lifts" => Verdict { ungated: true, ..says(RuleEffect::Ask) },
             _ => Verdict::default(),
         }
     }
@@ -55,17 +55,17 @@ fn need(who: &str) -> Need {
 
 fn rule(words: &'static str) -> OperatorRule {
     let (rule, ungate) = match words {
-        "allow" => (Rule::Allow, false),
-        "ungate" => (Rule::Allow, true),
-        "ask" => (Rule::Ask, false),
-        _ => (Rule::Deny, false),
+        "allow" => (RuleEffect::Allow, false),
+        "ungate" => (RuleEffect::Allow, true),
+        "ask" => (RuleEffect::Ask, false),
+        _ => (RuleEffect::Deny, false),
     };
     OperatorRule { ungate, needs: Vec::new(), ..OperatorRule::new(words, Pattern::new("pay").unwrap(), rule) }
 }
 
 /// A call of a tool from a text: its executor, with a `!` if it declares an approval.
-fn call(words: &str) -> Question {
-    Question {
+fn call(words: &str) -> PolicyQuery {
+    PolicyQuery {
         known: Arc::new(live("pay", words)),
         caller: "agent".parse().unwrap(),
         conversation: conversation("talk"),
@@ -96,7 +96,7 @@ fn verdict_on(words: &str, rules: &str, policies: &'static [&'static str]) -> (S
     said.extend(verdict.risk.map(|risk| format!(" at {}", risk.as_str())));
     said.extend(verdict.needs.iter().map(|need| format!(" needs {}", need.who[0])));
     said.extend(verdict.policy_failed.then_some(" (failed)"));
-    assert!(!verdict.ungated || verdict.rule == Rule::Allow, "only an allowing verdict lifts a gate");
+    assert!(!verdict.ungated || verdict.rule == RuleEffect::Allow, "only an allowing verdict lifts a gate");
     (said, asked)
 }
 
@@ -157,11 +157,11 @@ impl Dynamic for Meets {
         "meets"
     }
 
-    fn concerns(&self, _question: &Question) -> bool {
+    fn concerns(&self, _question: &PolicyQuery) -> bool {
         true
     }
 
-    async fn decide(&self, _question: &Question) -> Verdict {
+    async fn decide(&self, _question: &PolicyQuery) -> Verdict {
         self.0.fetch_add(1, Ordering::Relaxed);
         while self.0.load(Ordering::Relaxed) < 3 {
             futures::pending!();
@@ -185,14 +185,17 @@ fn policies_are_asked_concurrently() {
 #[test]
 fn rule_about_steps_applies_to_no_call() {
     let decide =
-        |rules: &OperatorRules, step| rules.decide(Question { step, ..call("server") }).now_or_never().unwrap().rule;
+        |rules: &OperatorRules, step| rules.decide(PolicyQuery { step, ..call("server") }).now_or_never().unwrap().rule;
     let asked = [None, Some(StepKind::Ask), Some(StepKind::Approve), Some(StepKind::AwaitExternal)];
     let approve = OperatorRule { step: Some(StepKind::Approve), ..rule("deny") };
     let rules = OperatorRules::new(vec![approve]);
-    assert_eq!(asked.map(|step| decide(&rules, step)), [Rule::Allow, Rule::Allow, Rule::Deny, Rule::Allow]);
-    assert_eq!(rules.always(Some("p"), "pay"), Rule::Allow, "calls of the tool can run");
+    assert_eq!(
+        asked.map(|step| decide(&rules, step)),
+        [RuleEffect::Allow, RuleEffect::Allow, RuleEffect::Deny, RuleEffect::Allow]
+    );
+    assert_eq!(rules.always(Some("p"), "pay"), RuleEffect::Allow, "calls of the tool can run");
     let rules = OperatorRules::new(vec![rule("deny")]);
-    assert_eq!(asked.map(|step| decide(&rules, step)), [Rule::Deny; 4]);
+    assert_eq!(asked.map(|step| decide(&rules, step)), [RuleEffect::Deny; 4]);
 }
 
 #[test]

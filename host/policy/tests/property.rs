@@ -9,7 +9,7 @@ use std::sync::Arc;
 use domain::{
     Json, Span,
     approvers::{Escalate, Need, Who},
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     principal::Channels,
     tool::{Approval, Risk},
 };
@@ -54,13 +54,13 @@ fn condition() -> impl Strategy<Value = Condition> {
 
 fn rule() -> impl Strategy<Value = OperatorRule> {
     let pattern = || select(vec!["*", "pay", "p*", "get"]);
-    let what = (select(vec![Rule::Allow, Rule::Ask, Rule::Deny]), any::<bool>());
+    let what = (select(vec![RuleEffect::Allow, RuleEffect::Ask, RuleEffect::Deny]), any::<bool>());
     let risk = option::of(select(vec![Risk::Low, Risk::Medium, Risk::High, Risk::Critical]));
     let scope = (pattern(), option::of(pattern()), option::of(select(vec!["ann", "a*", "bob"])));
     let about = (vec(condition(), 0..3), option::of(select(vec!["so", "thus"])), risk, vec(need(), 0..3));
     ("[a-d]{1,6}", scope, what, about).prop_map(|(name, (tools, plugin, caller), (rule, ungate), about)| {
         let (conditions, reason, risk, needs) = about;
-        let ungate = ungate && rule == Rule::Allow;
+        let ungate = ungate && rule == RuleEffect::Allow;
         OperatorRule {
             plugin: plugin.map(|text| Pattern::new(text).expect("a pattern")),
             caller: caller.map(|text| text.parse().expect("a pattern")),
@@ -108,8 +108,8 @@ fn subject(arguments: &str) -> Subject<'static> {
 /// How strictly a call is gated: for a tool without a declared approval, and for one with it.
 fn gates(verdict: &Verdict) -> [u8; 2] {
     [Approval::Auto, Approval::RequiresApproval].map(|declared| match verdict.rule {
-        Rule::Deny => 2,
-        Rule::Allow if verdict.ungated => 0,
+        RuleEffect::Deny => 2,
+        RuleEffect::Allow if verdict.ungated => 0,
         rule => u8::from(rule.tighten(declared) == Approval::RequiresApproval),
     })
 }
@@ -132,23 +132,23 @@ proptest! {
         let after = verdict_on(&[rules, vec![more.clone()]].concat(), &arguments);
         prop_assert!(after.rule >= before.rule && after.risk >= before.risk);
         // `ungate` lifts only the declared approval, never the decision of another rule.
-        if !more.ungate || before.rule != Rule::Allow {
+        if !more.ungate || before.rule != RuleEffect::Allow {
             let stricter = gates(&before).iter().zip(gates(&after)).all(|(before, after)| *before <= after);
             prop_assert!(stricter, "{before:?} {after:?}");
         }
-        if after.rule != Rule::Deny {
+        if after.rule != RuleEffect::Deny {
             prop_assert!(before.needs.iter().all(|need| after.needs.contains(need)));
         }
-        prop_assert!(!after.ungated || after.rule == Rule::Allow);
+        prop_assert!(!after.ungated || after.rule == RuleEffect::Allow);
     }
 
     #[test]
     fn no_edit_gets_past_a_rule_that_denies(rules in rules(), edited in arguments()) {
-        let some = |what: Rule| rules.iter().any(|rule| rule.rule == what && rule.fits(&subject(&edited)));
-        let (denies, asks) = (some(Rule::Deny), some(Rule::Ask));
+        let some = |what: RuleEffect| rules.iter().any(|rule| rule.rule == what && rule.fits(&subject(&edited)));
+        let (denies, asks) = (some(RuleEffect::Deny), some(RuleEffect::Ask));
         let verdict = verdict_on(&rules, &edited);
-        prop_assert_eq!(verdict.rule == Rule::Deny, denies);
-        prop_assert_eq!(verdict.rule == Rule::Ask, asks && !denies);
+        prop_assert_eq!(verdict.rule == RuleEffect::Deny, denies);
+        prop_assert_eq!(verdict.rule == RuleEffect::Ask, asks && !denies);
     }
 
     #[test]
@@ -161,7 +161,7 @@ proptest! {
         }
         let strictest = steps.iter().filter(|step| step.matched).map(|step| step.rule).max().unwrap_or_default();
         prop_assert_eq!(verdict.rule, strictest);
-        if verdict.rule != Rule::Allow {
+        if verdict.rule != RuleEffect::Allow {
             let by = verdict.by.expect("somebody decided");
             let named: BTreeSet<&str> = by.split(", ").collect();
             let decided = steps.iter().filter(|step| step.matched && step.rule == verdict.rule);

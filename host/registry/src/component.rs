@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use capabilities::Grants;
 use dispatch::ports::{AllowedEffects, KnownTool};
-use domain::gate::{self, Phase, Rule};
+use domain::gate::{self, Phase, RuleEffect};
 use domain::{
     Digest, Limits, PluginName, Tool,
     call::{Frozen, Pinned, Wait},
@@ -77,10 +77,10 @@ impl Component {
 
 /// A tool as calls use it: its declaration, tightened by the operator's rules and completed by the defaults.
 pub(crate) fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits, grants: &Grants) -> KnownTool {
-    let rule = settings.rule(&tool.plugin, tool.name.as_str());
+    let effect = settings.effect(&tool.plugin, tool.name.as_str());
     // A denied call never reaches its gate. Gating it too could combine an executor and an approval that no tool may
     // have.
-    let approval = if rule == Rule::Ask { rule.tighten(tool.approval) } else { tool.approval };
+    let approval = if effect == RuleEffect::Ask { effect.tighten(tool.approval) } else { tool.approval };
     let phases = gate::phases(tool.executor, approval).unwrap_or_default();
     let options = &tool.options;
     let wait = Wait {
@@ -110,5 +110,5 @@ pub(crate) fn live(tool: Tool, settings: &RegistrySettings, limits: &Limits, gra
         // Others carry them out.
         Executor::Human | Executor::Client | Executor::Provider => AllowedEffects::ANY,
     };
-    KnownTool { tool, pinned: Arc::new(pinned), wait, rule, allowed, checks }
+    KnownTool { tool, pinned: Arc::new(pinned), wait, effect, allowed, checks }
 }

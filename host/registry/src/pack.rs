@@ -36,7 +36,7 @@ pub enum PackError {
     #[error("the declaration would have {size} bytes, at most {max} are allowed (limit `catalog.declaration_bytes`)")]
     TooLarge { size: usize, max: usize },
     /// The host failed, not the component.
-    #[error("the host could not run it")]
+    #[error("the host could not run the component")]
     Host(#[from] io::Error),
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use capabilities::Grants;
-use domain::{CatalogLimits, Digest, Limits, PluginName, Span, ToolName, gate::Rule, tool::Executor};
+use domain::{CatalogLimits, Digest, Limits, PluginName, Span, ToolName, gate::RuleEffect, tool::Executor};
 use policy::{OperatorRule, OperatorRules};
 
 use crate::finding::Findings;
@@ -112,9 +112,9 @@ impl RegistrySettings {
         self.plugins.get(plugin).and_then(|settings| settings.limits).unwrap_or(self.limits)
     }
 
-    /// The rules' verdict on every call of a tool, for any caller and any arguments.
+    /// The effect of the rules on every call of a tool, for any caller and any arguments.
     #[must_use]
-    pub fn rule(&self, plugin: &PluginName, tool: &str) -> Rule {
+    pub fn effect(&self, plugin: &PluginName, tool: &str) -> RuleEffect {
         self.rules.always(Some(plugin.as_str()), tool)
     }
 
@@ -129,7 +129,7 @@ impl RegistrySettings {
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Findings::default();
         for name in &self.approve_on_expiry {
-            if self.rules.always(None, name.as_str()) == Rule::Deny {
+            if self.rules.always(None, name.as_str()) == RuleEffect::Deny {
                 findings.add(
                     LoadRule::Settings,
                     format!("`approve_on_expiry` names {name}, but a rule denies all its calls"),
@@ -147,7 +147,7 @@ impl RegistrySettings {
     /// Finds rules that gate a tool that cannot be gated. A rule that fits only some callers or arguments counts too,
     /// because the first call that it fits could never run.
     pub(crate) fn check_policy(&self, plugin: &PluginName, name: &str, executor: Executor, findings: &mut Findings) {
-        let Err(cell) = Rule::Ask.check(executor) else { return };
+        let Err(cell) = RuleEffect::Ask.check(executor) else { return };
         let kind = if executor == Executor::Provider { LoadRule::PolicyProvider } else { LoadRule::PolicyHuman };
         if let Some(rule) = self.rules.asks(plugin.as_str(), name) {
             findings.add(
@@ -181,22 +181,22 @@ mod tests {
     use super::*;
     use crate::testing::rules;
 
-    fn settings(rows: &[(&str, Rule)]) -> RegistrySettings {
+    fn settings(rows: &[(&str, RuleEffect)]) -> RegistrySettings {
         RegistrySettings { rules: rules(rows), ..RegistrySettings::new("unused") }
     }
 
     #[test]
     fn strictest_matching_rule_applies() {
-        let settings = settings(&[("*", Rule::Allow), ("pay*", Rule::Ask), ("pay_all", Rule::Deny)]);
-        let rule = |tool| settings.rule(&crate::testing::plugin("bank"), tool);
-        assert_eq!(rule("read"), Rule::Allow);
-        assert_eq!(rule("pay_one"), Rule::Ask);
-        assert_eq!(rule("pay_all"), Rule::Deny);
+        let settings = settings(&[("*", RuleEffect::Allow), ("pay*", RuleEffect::Ask), ("pay_all", RuleEffect::Deny)]);
+        let rule = |tool| settings.effect(&crate::testing::plugin("bank"), tool);
+        assert_eq!(rule("read"), RuleEffect::Allow);
+        assert_eq!(rule("pay_one"), RuleEffect::Ask);
+        assert_eq!(rule("pay_all"), RuleEffect::Deny);
     }
 
     #[test]
     fn settings_that_contradict_themselves_are_findings() {
-        let mut settings = settings(&[("pay", Rule::Deny)]);
+        let mut settings = settings(&[("pay", RuleEffect::Deny)]);
         settings.approve_on_expiry.insert(ToolName::new("pay").expect("a name"));
         settings.default_expires = Span::ZERO;
         assert_eq!(settings.check().len(), 2);

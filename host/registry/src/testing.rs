@@ -15,7 +15,7 @@ use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Span,
     call::Level,
     event::{PluginChange, PluginEvent},
-    gate::Rule,
+    gate::RuleEffect,
     outcome::{Failure, FailureCode},
     step::{Question, StepRequest, StepWait},
     tool::{Approval, Executor},
@@ -31,8 +31,8 @@ use crate::guests::{ComponentLoader, LoadedComponent, Looked};
 use crate::{Registry, RegistrySettings};
 
 /// Rules over tools only: patterns, and their decisions.
-pub(crate) fn rules(rows: &[(&str, Rule)]) -> OperatorRules {
-    let rule = |(n, (tools, rule)): (usize, &(&str, Rule))| {
+pub(crate) fn rules(rows: &[(&str, RuleEffect)]) -> OperatorRules {
+    let rule = |(n, (tools, rule)): (usize, &(&str, RuleEffect))| {
         OperatorRule::new(&format!("rule-{n}"), Pattern::new(tools).expect("a pattern"), *rule)
     };
     OperatorRules::new(rows.iter().enumerate().map(rule).collect())

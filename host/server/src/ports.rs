@@ -8,7 +8,7 @@ use api::{CompilerStatus, Explanation, FindingView, PluginView, SignedCheckpoint
 use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{Request, Response};
-use dispatch::ports::{Question, StoreFault};
+use dispatch::ports::{PolicyQuery, StoreFault};
 use domain::{Digest, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
 use http_body_util::combinators::UnsyncBoxBody;
 use serde::Serialize;
@@ -144,7 +144,7 @@ pub type McpSent = Box<dyn FnOnce() + Send>;
 #[async_trait]
 pub trait ExplainPolicy: Send + Sync {
     /// The decision about a call. Its `invalid` is empty, because the caller of this trait checks the schema.
-    async fn explain(&self, question: Question) -> Explanation;
+    async fn explain(&self, question: PolicyQuery) -> Explanation;
 }
 
 /// Why a plugin was not loaded.

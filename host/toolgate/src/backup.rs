@@ -61,7 +61,7 @@ pub enum RestoreError {
     #[error("the restored store cannot be verified")]
     Unverified(#[source] VerifyError),
     /// The head of the restored store differs.
-    #[error("the head of the restored store is {found}, and that of the backup {expected}")]
+    #[error("the restored store does not match the backup: its head is {found}, expected {expected}")]
     OtherHead {
         /// The head of the restored store.
         found: Head,

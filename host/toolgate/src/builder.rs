@@ -89,7 +89,7 @@ impl Builder {
     #[cfg(feature = "upstream")]
     #[must_use]
     pub fn upstreams(mut self, supervisor: Option<CompilerProgram>) -> Self {
-        self.0.outside.upstreams = Some(supervisor);
+        self.0.upstream.supervisor = Some(supervisor);
         self
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dispatch::ports::Question;
+use dispatch::ports::PolicyQuery;
 use domain::{
     Json, Span,
     approvers::Need,
     call::Level,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     tool::{Executor, Hints, Risk},
 };
 use policy::{CallerPattern, Dynamic, Pattern};
@@ -67,18 +67,18 @@ impl Dynamic for Guard {
         &self.name
     }
 
-    fn concerns(&self, question: &Question) -> bool {
+    fn concerns(&self, question: &PolicyQuery) -> bool {
         let tool = &question.known.tool;
         let plugin = self.plugin.as_ref().is_none_or(|plugin| plugin.matches(tool.plugin.as_str()));
         let caller = self.caller.as_ref().is_none_or(|caller| caller.matches(question.caller.as_str()));
         tool.executor != Executor::Provider && self.tools.matches(tool.name.as_str()) && plugin && caller
     }
 
-    async fn decide(&self, question: &Question) -> Verdict {
+    async fn decide(&self, question: &PolicyQuery) -> Verdict {
         match self.ask(question).await {
             Ok(PolicyAnswer::Proceed) => Verdict::default(),
             Ok(PolicyAnswer::RequireApproval { reason, risk }) => self.asks(reason, risk),
-            Ok(PolicyAnswer::Deny { reason }) => Verdict { rule: Rule::Deny, ..self.asks(reason, None) },
+            Ok(PolicyAnswer::Deny { reason }) => Verdict { rule: RuleEffect::Deny, ..self.asks(reason, None) },
             Err(NoAnswer { why, detail }) => {
                 let (name, tool) = (&*self.name, question.known.tool.name.as_str());
                 tracing::warn!(policy = name, tool, why, detail, "a policy did not answer, so a person must approve");
@@ -92,7 +92,7 @@ impl Dynamic for Guard {
 impl Guard {
     fn asks(&self, reason: Option<String>, risk: Option<Risk>) -> Verdict {
         Verdict {
-            rule: Rule::Ask,
+            rule: RuleEffect::Ask,
             by: Some(self.name.clone()),
             reason: reason.map(Into::into),
             risk,
@@ -102,7 +102,7 @@ impl Guard {
     }
 
     /// Asks on the guests' threads: a policy can block its thread for up to a millisecond at a time.
-    async fn ask(&self, question: &Question) -> Result<PolicyAnswer, NoAnswer> {
+    async fn ask(&self, question: &PolicyQuery) -> Result<PolicyAnswer, NoAnswer> {
         let question = self.question(question)?;
         let (component, time, permits) = (self.component.clone(), self.time, self.permits.clone());
         let lines = Arc::new(Lines(self.name.clone()));
@@ -119,7 +119,7 @@ impl Guard {
 
     /// The question for the policy. It must not contain JSON that two parsers can read differently: the tool might read the
     /// other meaning.
-    fn question(&self, question: &Question) -> Result<PolicyQuestion, NoAnswer> {
+    fn question(&self, question: &PolicyQuery) -> Result<PolicyQuestion, NoAnswer> {
         unambiguous("arguments", &question.arguments)?;
         question.context.as_ref().map_or(Ok(()), |context| unambiguous("context", context))?;
         let tool = &question.known.tool;
@@ -136,7 +136,7 @@ impl Guard {
         })
     }
 
-    fn facts(&self, component: &str, hints: Hints, question: &Question) -> Json {
+    fn facts(&self, component: &str, hints: Hints, question: &PolicyQuery) -> Json {
         let Hints { read_only, destructive, idempotent, open_world } = hints;
         let hints = [
             ("read_only", read_only),

@@ -17,8 +17,8 @@ use tokio::task::JoinHandle;
 
 use crate::clock::WallClock;
 use crate::folder::Claim;
-use crate::outside::Outside;
 use crate::record::Actors;
+use crate::upstream_servers::UpstreamServers;
 
 /// How often a closing host checks whether its calls have ended.
 const INTERVAL: Span = Span::from_millis(20);
@@ -34,7 +34,7 @@ pub struct Host {
         not(all(feature = "server", feature = "upstream")),
         expect(dead_code, reason = "only the HTTP API shows it")
     )]
-    pub(crate) outside: Outside,
+    pub(crate) servers: UpstreamServers,
     pub(crate) sandbox: Sandbox,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) audit: Arc<dyn Audit>,

@@ -10,7 +10,7 @@ use api::{
     RequestedView, SignedCheckpoint,
 };
 use async_trait::async_trait;
-use dispatch::ports::Question;
+use dispatch::ports::PolicyQuery;
 use domain::{PluginName, PrincipalId, Span};
 use registry::grants::{GrantState, RequestedGrant, words};
 use registry::{Access, Finding, GrantHolder, LoadRule, NotLoaded, Note, PluginStatus, Registry};
@@ -65,7 +65,7 @@ pub async fn open(
         plugins: Arc::new(LivePlugins {
             registry: host.registry.clone(),
             #[cfg(feature = "upstream")]
-            upstreams: host.outside.upstreams.clone(),
+            upstreams: host.servers.upstreams.clone(),
             actors: host.actors.clone(),
         }),
         policy: Arc::new(Explaining(host.policy.clone())),
@@ -169,7 +169,7 @@ struct Explaining(Arc<policy::Combined>);
 
 #[async_trait]
 impl ExplainPolicy for Explaining {
-    async fn explain(&self, question: Question) -> Explanation {
+    async fn explain(&self, question: PolicyQuery) -> Explanation {
         explanation(&self.0.explain(&question).await)
     }
 }

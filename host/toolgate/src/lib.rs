@@ -53,7 +53,6 @@ mod keys;
 #[cfg(feature = "server")]
 mod links;
 mod machine;
-mod outside;
 mod reach;
 mod record;
 #[cfg(feature = "server")]
@@ -61,6 +60,7 @@ mod revoked;
 mod sandboxes;
 #[cfg(feature = "server")]
 pub mod tokens;
+mod upstream_servers;
 #[cfg(feature = "upstream")]
 pub mod upstreams;
 mod wire_up;

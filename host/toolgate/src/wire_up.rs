@@ -28,10 +28,10 @@ use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, HostPrincipals, Kept, RunningParts};
-use crate::outside::{Outside, OutsidePlan};
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
+use crate::upstream_servers::{UpstreamPlan, UpstreamServers};
 
 /// The parts and options of a host.
 #[derive(Debug, Default)]
@@ -49,8 +49,8 @@ pub(crate) struct Plan {
     pub(crate) background: bool,
     /// The program that compiles components. Without one, this process compiles them.
     pub(crate) compiler: Option<CompilerProgram>,
-    /// The parts that run outside the sandbox.
-    pub(crate) outside: OutsidePlan,
+    /// The upstream MCP servers, which run outside the sandbox.
+    pub(crate) upstream: UpstreamPlan,
 }
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
@@ -75,8 +75,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let settings = registry_settings(&mut plan, &data)?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let arguments = max_arguments(&settings);
-    let outside = Outside::open(&plan.config, std::mem::take(&mut plan.outside), &settings, &clock)?;
-    let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), outside.recorded()].concat()).await?;
+    let servers = UpstreamServers::open(&plan.config, std::mem::take(&mut plan.upstream), &settings, &clock)?;
+    let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), servers.recorded()].concat()).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
     let plugins = registry(&plan, settings, engine.clone(), clock.clone(), events).await?;
@@ -85,7 +85,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let principals = Arc::<HostPrincipals>::default();
     let core = dispatch::Dispatcher::start(Parts {
         store: log.clone(),
-        tools: outside.start(&plugins),
+        tools: servers.start(&plugins),
         policy: rules.clone(),
         principals: principals.clone(),
         clock: clock.clone(),
@@ -114,7 +114,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     Ok(Host {
         handle,
         registry: plugins,
-        outside,
+        servers,
         sandbox: engine,
         log: log.clone(),
         audit: log,

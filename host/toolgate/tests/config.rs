@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{CatalogLimits, Limits, PluginName, Span, gate::Rule, rate::Rate};
+use domain::{CatalogLimits, Limits, PluginName, Span, gate::RuleEffect, rate::Rate};
 use expect_test::{Expect, expect};
 use toolgate::config::{Config, ConfigError, SecretValues};
 
@@ -178,7 +178,10 @@ fn every_key_reaches_the_host() {
     let limits = Limits { time: Span::from_millis(6), memory: 7, concurrency: 8, ..Limits::default() };
     assert_eq!(settings.limits(&other), limits);
     assert_eq!(settings.limits(&ledger), Limits { time: Span::from_millis(9), ..limits });
-    assert_eq!((settings.rule(&ledger, "payment"), settings.rule(&ledger, "read")), (Rule::Ask, Rule::Allow));
+    assert_eq!(
+        (settings.effect(&ledger, "payment"), settings.effect(&ledger, "read")),
+        (RuleEffect::Ask, RuleEffect::Allow)
+    );
     let catalog = CatalogLimits {
         tools: 40,
         declaration: 41,

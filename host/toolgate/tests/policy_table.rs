@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use domain::{Json, gate::Rule, principal::Channel};
+use domain::{Json, gate::RuleEffect, principal::Channel};
 use policy::{Arguments, Moment, OperatorRule, OperatorRules, Subject};
 use toolgate::config::Config;
 
@@ -398,5 +398,5 @@ fn explanation_names_each_rule_and_escapes_quotes() {
         false gone at /y/z: there is no value that could be equal to 1
     "#]]
     .assert_eq(&said);
-    assert!(steps.iter().all(|step| step.rule != Rule::Allow || !step.matched));
+    assert!(steps.iter().all(|step| step.rule != RuleEffect::Allow || !step.matched));
 }

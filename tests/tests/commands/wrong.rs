@@ -86,7 +86,7 @@ fn submission_to_a_foreign_conversation_suggests_another_name() {
     assert!(said.err.contains("error: notes.json is not JSON\n  because: a key must be in double quotes"), "{said:?}");
     file(&host, "twice.json", r#"{"calls":[],"calls":[]}"#);
     let said = host.cli(Some(&host.agent), &["submit", "twice.json"]);
-    assert_eq!((said.code, said.err.contains("error: twice.json has a member twice\n")), (2, true), "{said:?}");
+    assert_eq!((said.code, said.err.contains("error: twice.json has a duplicate key\n")), (2, true), "{said:?}");
     file(&host, "one.json", r#"{"calls":[{"id":"a","tool":"text_stats","arguments":{"text":"","text":""}}]}"#);
     let said = host.cli(Some(&host.agent), &["submit", "one.json", "--conversation", "twice"]);
     assert_eq!((said.code, said.out.contains("can be read in two ways")), (0, true), "{said:?}");

@@ -47,7 +47,7 @@ async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
     let ends = async |lose: fn(&WordTools)| {
         let world = BlockableHost::new(&["server!"], TurnSettings::default(), |_| Verdict::default());
         let (turn, suspension) = world.asks("a", "tool_0").await;
-        world.policy.says(|_| Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) });
+        world.policy.says(|_| Verdict { reason: Some("not any more".into()), ..verdict(RuleEffect::Deny) });
         lose(&world.tools);
         assert_eq!(world.begin("ann", approve(suspension)).await.await.unwrap().unwrap().state.as_str(), "approve");
         settle().await;
@@ -59,7 +59,7 @@ async fn approved_call_with_a_lost_record_is_checked_before_it_runs() {
 
 #[tokio::test]
 async fn call_with_a_lost_record_is_checked_before_approval() {
-    let denied = || Verdict { reason: Some("not any more".into()), ..verdict(Rule::Deny) };
+    let denied = || Verdict { reason: Some("not any more".into()), ..verdict(RuleEffect::Deny) };
     let tools = ["client!", "client!:expiry=approve"];
     for (says, clients, unanswered) in [
         (Verdict::default(), Ok("approve".to_owned()), None),

@@ -156,7 +156,7 @@ impl Lives<'_> {
     /// Ends a wait: its time comes, or somebody answers.
     async fn end_wait(&mut self, handle: &Handle, agent: &Principal, open: &Suspension) {
         match open.kind() {
-            SuspensionKind::Children => {}
+            SuspensionKind::Nested => {}
             SuspensionKind::Timer | SuspensionKind::RateLimit => {
                 if open.kind() == SuspensionKind::RateLimit && self.lifted.insert(open.id) {
                     self.guests.server.lift();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use dispatch::ports::{KnownTool, Position, Question};
+use dispatch::ports::{KnownTool, PolicyQuery, Position};
 use dispatch::{Answer, CallRequest, Error, Item, Live, TurnRequest, Until};
 use domain::{
     CallId, ConversationId, Digest, Json, Outcome, Principal, Refusal, Span, Turn, event::Rejection, tool::Executor,
@@ -228,7 +228,7 @@ async fn check_policy(host: &Host, tool: &Arc<KnownTool>, arguments: &Json, appr
     if !tool.checks.arguments(arguments).is_empty() {
         return Ok(());
     }
-    let question = Question {
+    let question = PolicyQuery {
         known: tool.clone(),
         caller: Host::principal(CALLER)?.id,
         conversation: ConversationId::new(CONVERSATION)?,

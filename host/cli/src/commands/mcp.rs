@@ -92,7 +92,8 @@ impl Run for Mcp {
             }
         }
         let folder = own_folder(&mut self.host)?;
-        Err(Report::new(Exit::Unreachable, format!("a host that does not answer uses {}", folder.display())))
+        let message = format!("another host uses {} and does not answer", folder.display());
+        Err(Report::new(Exit::Unreachable, message).hint("stop it"))
     }
 }
 

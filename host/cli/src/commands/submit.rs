@@ -125,7 +125,7 @@ fn body(file: &str) -> Result<Vec<u8>, Report> {
     let Ok(text) = std::str::from_utf8(&body) else { return Err(no_json().because("it is not UTF-8 text")) };
     formats::check(text).map_err(|malformed| {
         if malformed.is_duplicate() {
-            Report::new(Exit::Usage, format!("{file} has a member twice"))
+            Report::new(Exit::Usage, format!("{file} has a duplicate key"))
                 .because(malformed)
                 .hint("readers differ in which of the two they take; keep one")
         } else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::{
     PrincipalId, SuspensionId, TurnId,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     tool::OnExpiry,
 };
 use futures::FutureExt;
@@ -68,12 +68,12 @@ impl Expiry {
             let verdict = recheck.verdict(&scope, &known, &call.arguments).await?;
             // The operator may have withdrawn that a timeout approves calls of this tool. Then only a person does.
             let by_timeout = known.wait.on_expiry == OnExpiry::Approve;
-            let rule = if by_timeout { verdict.rule } else { verdict.rule.max(Rule::Ask) };
+            let rule = if by_timeout { verdict.rule } else { verdict.rule.max(RuleEffect::Ask) };
             Ok(Verdict { rule, ..verdict })
         };
         Ok(Some(verdict.await.unwrap_or_else(|outcome| {
             let reason = Some(unknown(outcome).into());
-            Verdict { rule: Rule::Deny, reason, ..Verdict::default() }
+            Verdict { rule: RuleEffect::Deny, reason, ..Verdict::default() }
         })))
     }
 }

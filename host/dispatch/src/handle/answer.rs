@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{
     Call, Json, LinkId, Outcome, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     principal::{Channel, Named},
     refusal::NotAllowed,
     standing::{Pin, StandingActive},
@@ -113,7 +113,7 @@ impl Handle {
         Bounds::check(RequestPart::AnswerComment, size, self.inner.shared.bounds.comment)?;
         let row = self.inner.readers.indexes.suspension(suspension).await?.ok_or(Refusal::Unknown)?;
         let (handle, by) = (self.clone(), by.clone());
-        run_uncancelled("hand an approval on", async move {
+        run_uncancelled("delegate an approval", async move {
             let entered = handle.inner.pipeline.turns.enter(row.turn);
             handle.end_revoked(&entered).await?;
             let input = |_: &Turn| {
@@ -207,7 +207,7 @@ impl Handle {
         if !self.approves(by, answer, turn, suspension) {
             // Somebody may delegate authority to this principal before the answer is decided. Then it must not approve
             // what no policy has seen.
-            return Ok(Verdict { rule: Rule::Deny, ..Verdict::default() });
+            return Ok(Verdict { rule: RuleEffect::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
         let unknown = |outcome| NotAllowed::PolicyUnknown(recheck::unknown(outcome));

@@ -33,7 +33,7 @@ impl Open {
             SuspensionKind::Approval => &mut self.approvals,
             SuspensionKind::Elicitation => &mut self.elicitations,
             SuspensionKind::ClientExec => &mut self.client_execs,
-            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::Children | SuspensionKind::RateLimit => {
+            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::Nested | SuspensionKind::RateLimit => {
                 return;
             }
         };

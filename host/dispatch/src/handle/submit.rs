@@ -101,13 +101,13 @@ impl Handle {
             return Err(Error::DiskLow);
         }
         self.check_loaded(&request)?;
-        let mut spent = 0;
+        let mut used_up = 0;
         loop {
-            match self.attempt(by, &request, (running, nested), spent < MAX_SPENT, &mut count).await {
-                Ok(Attempt::Submitted(submitted)) => return Ok(submitted),
+            match self.submit_once(by, &request, (running, nested), used_up < MAX_USED_UP, &mut count).await {
+                Ok(SubmitResult::Submitted(submitted)) => return Ok(submitted),
                 // Somebody used or revoked it meanwhile. The calls are planned again, without it.
-                Ok(Attempt::Spent(id)) if spent < MAX_SPENT => self.inner.reread(id).await?,
-                Ok(Attempt::Spent(id)) => {
+                Ok(SubmitResult::StandingUsedUp(id)) if used_up < MAX_USED_UP => self.inner.reread(id).await?,
+                Ok(SubmitResult::StandingUsedUp(id)) => {
                     return Err(AppendError::StandingSpent(id).into_fault("submit a turn").into());
                 }
                 // The same turn may have been submitted twice at once, and the other has taken the last of the quota.
@@ -117,19 +117,19 @@ impl Handle {
                 }
                 Err(error) => return Err(error),
             }
-            spent += 1;
+            used_up += 1;
         }
     }
 
-    /// Submits a turn that is not recorded yet. Standing approvals count only if `covered`.
-    async fn attempt(
+    /// Submits a turn that is not recorded yet. Standing approvals count only with `use_standing`.
+    async fn submit_once(
         &self,
         by: &Principal,
         request: &TurnRequest,
         (running, nested): (&Arc<Calls>, Option<&NewNested>),
-        covered: bool,
+        use_standing: bool,
         count: &mut Count,
-    ) -> Result<Attempt, Error> {
+    ) -> Result<SubmitResult, Error> {
         let pipeline = &self.inner.pipeline;
         let tracker = &pipeline.tracker;
         tracker.ready().await?;
@@ -139,7 +139,8 @@ impl Handle {
         }
         let texts = request.calls.iter().flat_map(|call| [call.arguments.size(), call.result_size()]).collect();
         let memory = tracker.values(&by.id, texts).await;
-        let (calls, given) = self.planned(by, request, nested.map(|new| new.parent.clone()), covered).await?;
+        let (calls, standing_used) =
+            self.plan_calls(by, request, nested.map(|new| new.parent.clone()), use_standing).await?;
         drop(memory);
         let ephemeral = self.may_be_ephemeral(request) && calls.iter().all(never_waits);
         if !ephemeral {
@@ -160,26 +161,26 @@ impl Handle {
             return Err(Refusal::NotAllowed(NotAllowed::Revoked).into());
         }
         let principals = self.inner.shared.principals.as_ref();
-        if let Some(ended) = given.iter().find(|given| !given.counts(principals)) {
-            return Ok(Attempt::Spent(ended.id));
+        if let Some(ended) = standing_used.iter().find(|used| !used.counts(principals)) {
+            return Ok(SubmitResult::StandingUsedUp(ended.id));
         }
         let (events, after) = self.inner.shared.with_context(|cx| Turn::submit(submission, cx))?;
         reservation.calls(after.effects(self.inner.shared.owner).count())?;
         let decided = Decided { before: None, events, after };
         if ephemeral {
             let turn = pipeline.run_ephemeral(decided, reservation, running.clone()).await?;
-            return Ok(Attempt::Submitted(Submitted { turn, replayed: false, ephemeral: true }));
+            return Ok(SubmitResult::Submitted(Submitted { turn, replayed: false, ephemeral: true }));
         }
         let (turn, replayed) = match self.begin(decided, reservation).await? {
             Begun::Now(turn) => (*turn, false),
-            Begun::Spent(id) => return Ok(Attempt::Spent(id)),
+            Begun::StandingUsedUp(id) => return Ok(SubmitResult::StandingUsedUp(id)),
             // The same turn was submitted twice at once, and the other was first.
             Begun::Before => match self.recorded(by, request, self.find(request, None).await?).await? {
                 Some(turn) => (turn, true),
                 None => return Err(AppendError::Conflict.into_fault("submit a turn").into()),
             },
         };
-        Ok(Attempt::Submitted(Submitted { turn, replayed, ephemeral: false }))
+        Ok(SubmitResult::Submitted(Submitted { turn, replayed, ephemeral: false }))
     }
 
     /// Checks that its caller may keep one more turn, and counts the turn against its rates, once.
@@ -222,7 +223,7 @@ impl Handle {
                     Ok(Begun::Now(Box::new(turn)))
                 }
                 Err(AppendError::CallExists(_)) => Ok(Begun::Before),
-                Err(AppendError::StandingSpent(id)) => Ok(Begun::Spent(id)),
+                Err(AppendError::StandingSpent(id)) => Ok(Begun::StandingUsedUp(id)),
                 Err(AppendError::NotOwner) => Err(Error::NotFound(Resource::Conversation)),
                 Err(error) => Err(error.into_fault("submit a turn").into()),
             }
@@ -313,7 +314,7 @@ fn sound(pointer: &str, json: Option<&Json>) -> Result<(), Refusal> {
 
 /// How often standing approvals may turn out to be spent before people are asked instead. Each time somebody else has
 /// used or revoked one, so the limit is high enough for many submissions at once.
-const MAX_SPENT: usize = 100;
+const MAX_USED_UP: usize = 100;
 
 /// Whether a turn was counted against the rates of its caller.
 struct Count {
@@ -322,10 +323,10 @@ struct Count {
     kept_bytes: Option<u64>,
 }
 
-enum Attempt {
+enum SubmitResult {
     Submitted(Submitted),
     /// A call relied on this standing approval, which has no use left.
-    Spent(StandingId),
+    StandingUsedUp(StandingId),
 }
 
 enum Begun {
@@ -333,7 +334,7 @@ enum Begun {
     /// A call of it was submitted before.
     Before,
     /// A call relied on this standing approval, which has no use left.
-    Spent(StandingId),
+    StandingUsedUp(StandingId),
 }
 
 /// Whether a call cannot wait, so that a turn of such calls need not be stored.

@@ -33,7 +33,7 @@ pub enum Within<'a> {
 }
 
 impl Handle {
-    /// A page of the turns of a conversation, the newest first, and where the next page begins. `wanted` selects them by
+    /// A page of the turns of a conversation, the newest first, and where the next page begins. `selects` chooses them by
     /// their state. A page may be empty and still have a next one.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Handle {
         &self,
         by: &Principal,
         conversation: &ConversationId,
-        wanted: impl Fn(&TurnState) -> bool,
+        selects: impl Fn(&TurnState) -> bool,
         mut before: Option<Position>,
         limit: usize,
     ) -> Result<(Vec<Turn>, Option<Position>), Error> {
@@ -56,13 +56,13 @@ impl Handle {
             let states = self.inner.readers.indexes.states(&ids).await?;
             for ((position, id), state) in page.turns.into_iter().zip(states) {
                 // The state in the index may change before the turn is read.
-                if state.is_some_and(|state| !wanted(&state)) {
+                if state.is_some_and(|state| !selects(&state)) {
                     continue;
                 }
                 // A turn that retention has just removed is absent.
                 let Some(turn) = pipeline.turns.enter(id).read(pipeline.log.as_ref()).await?.found() else { continue };
                 (loaded, bytes) = (loaded + 1, bytes + size(&turn));
-                turns.extend(wanted(&turn.state).then_some(turn));
+                turns.extend(selects(&turn.state).then_some(turn));
                 if bytes > PAGE_BYTES || loaded >= MAX_LOADED {
                     return Ok((turns, Some(position)));
                 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use domain::{
     Call, CallIndex, Span, Turn,
     effect::Effect,
-    gate::Rule,
+    gate::RuleEffect,
     journal::JournalBounds,
     step::{Durable, RunEnd},
     turn::Input,
@@ -70,7 +70,7 @@ impl Pipeline {
                     let (running, run) = RunningCall::new(stop, async move {
                         let _permit = ticket.permit().await;
                         let runner = &pipeline.runner;
-                        let end = match runner.admit(&run, None, false).await {
+                        let end = match runner.permit(&run, None, false).await {
                             Ok(permit) => runner.run(run, permit).await,
                             Err(outcome) => End::unrun(outcome.into()),
                         };
@@ -100,7 +100,7 @@ impl Pipeline {
         let stepping = Stepping::of(due.scope, &due.run);
         let recheck_in = due.recheck.then_some(&stepping.scope);
         let left_behind = LeftBehind::by(&due.run, &self.shared.tools);
-        let end = match self.runner.admit(&due.run, recheck_in, due.has_begun).await {
+        let end = match self.runner.permit(&due.run, recheck_in, due.has_begun).await {
             Ok(permit) => match with_journal(due.run, due.journal).await {
                 Ok(run) => self.runner.run(run, permit).await,
                 Err(error) => {
@@ -129,8 +129,8 @@ impl Pipeline {
         let verdict = self.runner.recheck.on_step(&stepping, &ended).await;
         let claimed = match verdict.rule {
             // Nobody waits for the signal.
-            Rule::Deny => Ok((ended, None)),
-            Rule::Allow | Rule::Ask => self.signals.claimed(&stepping.scope.conversation, ended).await,
+            RuleEffect::Deny => Ok((ended, None)),
+            RuleEffect::Allow | RuleEffect::Ask => self.signals.claimed(&stepping.scope.conversation, ended).await,
         };
         // Held until the wait is committed.
         let (ended, _claim) = match claimed {

@@ -1,4 +1,4 @@
-//! The log: the one place where something is written, and what a reader of logs and feeds needs.
+//! The log: the one place where commits are made, and what a reader of logs and feeds needs.
 
 use async_trait::async_trait;
 use domain::{
@@ -16,7 +16,8 @@ use super::retention::{EndedTurn, Loaded};
 /// Appends commits, and reads them back by turn and by feed.
 #[async_trait]
 pub trait Log: Send + Sync {
-    /// Makes a commit. Everything that a store writes goes through here.
+    /// Makes a commit. All commits are made here. Key-value writes of calls that are not durable go to the same database and are
+    /// on disk with the next commit.
     ///
     /// Laws:
     /// - A commit happens completely or not at all. If one row of it is refused, nothing of it is written.

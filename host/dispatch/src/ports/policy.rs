@@ -15,12 +15,12 @@ use super::KnownTool;
 #[async_trait]
 pub trait Policy: Send + Sync {
     /// The verdict on a call.
-    async fn decide(&self, question: Question) -> Verdict;
+    async fn decide(&self, question: PolicyQuery) -> Verdict;
 }
 
 /// A call that the policy decides about. Its arguments fit the tool's schema.
 #[derive(Clone)]
-pub struct Question {
+pub struct PolicyQuery {
     pub known: Arc<KnownTool>,
     pub caller: PrincipalId,
     /// The caller's conversation, also for a call of a nested turn.
@@ -40,7 +40,7 @@ pub struct AsDeclared;
 
 #[async_trait]
 impl Policy for AsDeclared {
-    async fn decide(&self, question: Question) -> Verdict {
-        Verdict { rule: question.known.rule, ..Verdict::default() }
+    async fn decide(&self, question: PolicyQuery) -> Verdict {
+        Verdict { rule: question.known.effect, ..Verdict::default() }
     }
 }

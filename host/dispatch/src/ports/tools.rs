@@ -7,7 +7,7 @@ use domain::{
     CallId, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, Tool, ToolName, Violation,
     call::Level,
     call::{Pinned, Wait},
-    gate::Rule,
+    gate::RuleEffect,
     journal::JournalBounds,
     step::{Durable, RunEnd},
 };
@@ -109,8 +109,8 @@ pub struct KnownTool {
     pub pinned: Arc<Pinned>,
     /// How a call of it waits, if it has to.
     pub wait: Wait,
-    /// The policy's verdict on it.
-    pub rule: Rule,
+    /// The effect of the operator's rules on all of its calls.
+    pub effect: RuleEffect,
     /// The effects that the access of its component allows.
     pub allowed: AllowedEffects,
     /// The compiled schemas.

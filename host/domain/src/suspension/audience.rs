@@ -28,7 +28,7 @@ impl Audience {
         let fits = |who: &Vec<Who>| who.is_empty() || who.iter().any(|who| who.fits(by));
         match self.kind {
             SuspensionKind::ClientExec => true,
-            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::Children | SuspensionKind::RateLimit => {
+            SuspensionKind::Timer | SuspensionKind::External | SuspensionKind::Nested | SuspensionKind::RateLimit => {
                 false
             }
             SuspensionKind::Elicitation => self.needs.iter().all(fits),

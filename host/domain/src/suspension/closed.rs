@@ -149,7 +149,7 @@ impl SuspensionEnd {
             (Self::Decided(Decision::Deny), SuspensionKind::Approval | SuspensionKind::External) => "it was denied",
             (Self::Decided(Decision::Error), SuspensionKind::ClientExec) => "a client reported an error",
             (Self::Decided(_), SuspensionKind::External) => "its result was sent",
-            (Self::Decided(_), SuspensionKind::Children) => "the nested turn ended",
+            (Self::Decided(_), SuspensionKind::Nested) => "the nested turn ended",
             (Self::Decided(_), SuspensionKind::ClientExec) => "a client sent the result",
             (Self::Decided(_), _) => "it was answered",
         }

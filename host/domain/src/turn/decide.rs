@@ -9,7 +9,7 @@ use crate::{
     Call, CallIndex, Event, Outcome, Receipt, Refusal, Span, Suspension, SuspensionId, Timestamp,
     call::{CallState, Pinned, Plan, Running, Wait},
     event::{CallEvent, Rejection, TurnEnd},
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     outcome::{Failure, FailureCode},
     principal::Role,
     refusal::NotAllowed,
@@ -375,10 +375,10 @@ impl Draft {
         };
         let rule = verdict.map(|verdict| match verdict.rule {
             // A policy that names people asks for them.
-            Rule::Allow if !verdict.needs.is_empty() => Rule::Ask,
+            RuleEffect::Allow if !verdict.needs.is_empty() => RuleEffect::Ask,
             rule => rule,
         });
-        let approved = (rule == Some(Rule::Allow)).then_some(open.digest);
+        let approved = (rule == Some(RuleEffect::Allow)).then_some(open.digest);
         self.record(index, CallEvent::Expired { suspension: open.id, approved, at: cx.now });
         if open.step.is_some() {
             return self.resume(index, cx);
@@ -387,8 +387,8 @@ impl Draft {
             SuspensionBody::Approval(approval) if approval.doubt.is_some() => self.settle(index, Outcome::InDoubt, cx),
             SuspensionBody::Approval(approval) => match (approval.on_expiry, rule, verdict) {
                 (ApprovalExpiry::Deny, ..) => self.deny(index, Some("nobody approved it in time".into()), cx),
-                (ApprovalExpiry::Approve, Some(Rule::Allow), _) => self.proceed(index, cx),
-                (ApprovalExpiry::Approve, Some(Rule::Deny), Some(verdict)) => {
+                (ApprovalExpiry::Approve, Some(RuleEffect::Allow), _) => self.proceed(index, cx),
+                (ApprovalExpiry::Approve, Some(RuleEffect::Deny), Some(verdict)) => {
                     self.deny(index, Some(verdict.denial()), cx);
                 }
                 // A timeout never grants an approval that a rule asks for.

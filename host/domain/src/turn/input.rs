@@ -8,7 +8,7 @@ use crate::{
     approvers::Need,
     call::Plan,
     event::Rejection,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     journal::JournalBounds,
     link::LinkRecord,
     nested::Parent,
@@ -157,7 +157,7 @@ pub struct AnswerChecks {
     /// The members of the arguments object that the edit changes; `None` where either side is not an object.
     pub edited: Option<Vec<String>>,
     /// The policy's rule for the edited arguments.
-    pub rule: Rule,
+    pub rule: RuleEffect,
     /// Who must approve them.
     pub needs: Arc<[Need]>,
     /// The faults in the arguments that a standing approval pins.

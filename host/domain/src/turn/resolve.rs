@@ -9,7 +9,7 @@ use crate::{
     approvers::Need,
     doubt::value_of,
     event::CallEvent,
-    gate::Rule,
+    gate::RuleEffect,
     outcome::{Failure, FailureCode},
     principal::Channel,
     refusal::NotAllowed,
@@ -47,13 +47,13 @@ impl Draft {
                 return Ok(());
             }
         }
-        self.accept(index, &call, &suspension, decision, standing, answer, cx);
+        self.record_answer(index, &call, &suspension, decision, standing, answer, cx);
         Ok(())
     }
 
     /// Records an answer that has passed every check, and continues the call.
     #[expect(clippy::too_many_arguments, reason = "the end of one function, with its findings")]
-    fn accept(
+    fn record_answer(
         &mut self,
         index: CallIndex,
         call: &Call,
@@ -241,7 +241,7 @@ fn with_decisions(
 /// Whether the policy allows the arguments to approve. It was asked about edited arguments, and about calls for a
 /// client, because it is not asked about those again.
 fn check_policy(answer: &CheckedAnswer, decision: &Decision) -> Result<(), Refusal> {
-    if *decision == Decision::Approve && answer.checked.rule == Rule::Deny {
+    if *decision == Decision::Approve && answer.checked.rule == RuleEffect::Deny {
         return Err(NotAllowed::PolicyDenies.into());
     }
     Ok(())

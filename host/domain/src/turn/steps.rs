@@ -5,7 +5,7 @@ use super::decide::{Draft, running};
 use crate::{
     Call, CallIndex, Json, Outcome, PrincipalId, Receipt, Span, Suspension, SuspensionId, TurnId,
     event::CallEvent,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     nested::NestedTurn,
     outcome::{Failure, FailureCode},
     step::{Question, StepKind, StepRequest, StepWait},
@@ -103,7 +103,7 @@ impl Draft {
         };
         let id = suspension.id;
         self.record(index, CallEvent::Suspended { suspension: Box::new(suspension) });
-        if kind.is_some() && verdict.rule == Rule::Deny {
+        if kind.is_some() && verdict.rule == RuleEffect::Deny {
             self.deny_step(index, id, verdict, cx);
         }
     }
@@ -174,9 +174,9 @@ fn asked(question: Question, kind: Option<StepKind>, verdict: &Verdict) -> Asked
     };
     match (verdict.rule, kind) {
         // The audit names the rule.
-        (Rule::Deny, _) => verdict.demanded_of(asked, true),
-        (rule, Some(StepKind::Approve)) => verdict.demanded_of(asked, rule == Rule::Ask),
+        (RuleEffect::Deny, _) => verdict.demanded_of(asked, true),
+        (rule, Some(StepKind::Approve)) => verdict.demanded_of(asked, rule == RuleEffect::Ask),
         // A rule that asks does not make an approval of a question.
-        (Rule::Ask | Rule::Allow, _) => asked,
+        (RuleEffect::Ask | RuleEffect::Allow, _) => asked,
     }
 }

@@ -180,9 +180,9 @@ impl RecordedTurn {
     /// The policy's verdict on everything that waits.
     fn rechecked(&self, words: &[&str]) -> Vec<(SuspensionId, Verdict)> {
         let rule = match words {
-            words if words.contains(&"forbidden") => crate::gate::Rule::Deny,
-            words if words.contains(&"asked") => crate::gate::Rule::Ask,
-            _ => crate::gate::Rule::Allow,
+            words if words.contains(&"forbidden") => crate::gate::RuleEffect::Deny,
+            words if words.contains(&"asked") => crate::gate::RuleEffect::Ask,
+            _ => crate::gate::RuleEffect::Allow,
         };
         let verdict = || Verdict { rule, ..Verdict::default() };
         self.turn.pending().map(|(.., open)| (open.id, verdict())).collect()

@@ -10,7 +10,7 @@ use crate::command::Invocation;
 use crate::{Failed, Kit, Project, bindings, component, segments, toolchain, world};
 
 /// The oldest version that compiles reactors (`-buildmode=c-shared` for wasip1).
-const LEAST: Version = (1, 24, 0);
+const MIN_VERSION: Version = (1, 24, 0);
 
 /// A version that sorts as Go sorts them: 1.25, 1.25rc1, 1.25.0.
 type Version = (u32, u32, u32);
@@ -72,11 +72,11 @@ fn version(printed: &str) -> Option<String> {
     printed.split_whitespace().nth(2).map(str::to_owned)
 }
 
-/// The version that the plugin's `go.mod` requires, or [`LEAST`] if that is newer.
+/// The version that the plugin's `go.mod` requires, or [`MIN_VERSION`] if that is newer.
 fn least_version(project: &Project) -> Result<Version, Failed> {
     let file = project.folder().join("go.mod");
     let text = fs::read_to_string(&file).map_err(Failed::reading(&file))?;
-    Ok(required(&text).unwrap_or(LEAST).max(LEAST))
+    Ok(required(&text).unwrap_or(MIN_VERSION).max(MIN_VERSION))
 }
 
 /// The version in the line `go 1.24` of a `go.mod`.
@@ -109,9 +109,13 @@ mod tests {
     #[test]
     fn old_compiler_is_not_used() {
         let old = version("go version go1.19.8 linux/amd64").unwrap();
-        assert!(!is_new_enough(&old, LEAST) && !is_new_enough("devel", LEAST) && !is_new_enough("", LEAST));
+        assert!(
+            !is_new_enough(&old, MIN_VERSION)
+                && !is_new_enough("devel", MIN_VERSION)
+                && !is_new_enough("", MIN_VERSION)
+        );
         for new in ["go1.24", "go1.24rc1", "go1.24.0", "go1.27.3", "go2.0"] {
-            assert!(is_new_enough(new, LEAST), "{new}");
+            assert!(is_new_enough(new, MIN_VERSION), "{new}");
         }
     }
 

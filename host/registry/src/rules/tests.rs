@@ -1,6 +1,6 @@
 //! A table of every rule about declarations: a declaration, and its exact findings.
 
-use domain::{approvers::Need, gate::Rule, principal::Channels};
+use domain::{approvers::Need, gate::RuleEffect, principal::Channels};
 use policy::OperatorRule;
 use serde_json::{Value, json};
 
@@ -16,12 +16,12 @@ mod schemas;
 fn settings() -> RegistrySettings {
     let mut settings = RegistrySettings::new("unused");
     settings.approve_on_expiry.insert(domain::ToolName::new("patient").expect("a name"));
-    let rules = rules(&[("strict_*", Rule::Ask), ("denied_*", Rule::Deny)]);
+    let rules = rules(&[("strict_*", RuleEffect::Ask), ("denied_*", RuleEffect::Deny)]);
     // Where a tool requires approval by itself, two must approve. These rules do not ask for an approval themselves.
     let two = |(n, tools): (usize, &str)| OperatorRule {
         place: Some(format!("toolgate.toml:{n}:1").into()),
         needs: vec![Need { who: [].into(), quorum: 2, escalate: None, via: Channels::ANY }],
-        ..OperatorRule::new(&format!("two-{n}"), policy::Pattern::new(tools).expect("a pattern"), Rule::Allow)
+        ..OperatorRule::new(&format!("two-{n}"), policy::Pattern::new(tools).expect("a pattern"), RuleEffect::Allow)
     };
     let two = ["panel", "jury*"].into_iter().enumerate().map(two);
     settings.rules = policy::OperatorRules::new(rules.iter().cloned().chain(two).collect());

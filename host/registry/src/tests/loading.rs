@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dispatch::ports::Tools as _;
-use domain::{Digest, Span, ToolName, gate::Rule, tool::Approval};
+use domain::{Digest, Span, ToolName, gate::RuleEffect, tool::Approval};
 use serde_json::json;
 use toolgate_tests::clock::SimClock;
 
@@ -192,7 +192,7 @@ fn a_waiting_call_finds_its_tool_without_its_plugin() {
 #[test]
 fn a_call_is_pinned_to_declaration_and_policy() {
     let world = TestRegistry::with(|settings| {
-        settings.rules = crate::testing::rules(&[("gated_*", Rule::Ask), ("never_*", Rule::Deny)]);
+        settings.rules = crate::testing::rules(&[("gated_*", RuleEffect::Ask), ("never_*", RuleEffect::Deny)]);
         settings.limits.time = Span::from_secs(10);
     });
     let tools = [
@@ -214,11 +214,11 @@ fn a_call_is_pinned_to_declaration_and_policy() {
     assert_eq!(live("quick").pinned.timeout, Span::from_millis(5));
     assert_eq!(live("slow").pinned.timeout, Span::from_secs(10));
     let gated = live("gated_run");
-    assert_eq!((gated.rule, gated.tool.approval, gated.pinned.approval), {
-        (Rule::Ask, Approval::Auto, Approval::RequiresApproval)
+    assert_eq!((gated.effect, gated.tool.approval, gated.pinned.approval), {
+        (RuleEffect::Ask, Approval::Auto, Approval::RequiresApproval)
     });
     assert_eq!(gated.pinned.wait.as_ref().map(|wait| wait.expires), Some(Span::from_secs(86_400)));
-    assert_eq!((live("never_ask").rule, live("never_ask").pinned.approval), (Rule::Deny, Approval::Auto));
+    assert_eq!((live("never_ask").effect, live("never_ask").pinned.approval), (RuleEffect::Deny, Approval::Auto));
     let wait = live("locate").pinned.wait.clone().expect("waits");
     assert_eq!(wait.expires, Span::from_millis(7));
     assert_eq!(wait.result_schema.expect("has a schema").as_str(), r#"{"type":"array"}"#);

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use dispatch::ports::Question;
+use dispatch::ports::PolicyQuery;
 use domain::{ConversationId, Json, PrincipalId};
 
 use super::{App, NoParams, Params, respond};
@@ -40,7 +40,7 @@ pub(crate) async fn explain(
     let conversation = ConversationId::new(asked.conversation.as_deref().unwrap_or(NOWHERE));
     let arguments = object("/arguments", asked.arguments)?;
     let violations = live.checks.arguments(&arguments);
-    let question = Question {
+    let question = PolicyQuery {
         known: live,
         caller: caller.map_err(|error| Error::invalid_at("/caller", error.to_string()))?.unwrap_or(by.id),
         conversation: conversation.map_err(|error| Error::invalid_at("/conversation", error.to_string()))?,

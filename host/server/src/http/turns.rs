@@ -315,9 +315,10 @@ pub(crate) async fn list(
     Params(query): Params<List>,
 ) -> Result<Response> {
     let limit = suspensions::page(query.limit)?;
-    let wanted = |state: &TurnState| query.state.is_none_or(|filter| filter == state.into());
+    let has_state = |state: &TurnState| query.state.is_none_or(|filter| filter == state.into());
     let unread = app.read(&by).await?;
-    let (turns, next) = app.ports.handle.turns(&by, &conversation.0, wanted, query.after.map(Position), limit).await?;
+    let (turns, next) =
+        app.ports.handle.turns(&by, &conversation.0, has_state, query.after.map(Position), limit).await?;
     let turns = turns.iter().map(api::TurnSummary::from).collect();
     respond(unread, &api::TurnPage { turns, next: next.map(|next| next.0) })
 }

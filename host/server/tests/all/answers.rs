@@ -144,7 +144,7 @@ async fn every_reply_to_an_answer() {
         bob {"decision":"approve","expect_digest":"sha256:0"}
           422 {"detail":"/expect_digest: not a digest: expected `sha256:` and 64 lower-case hexadecimal digits","code":"invalid","errors":[{"pointer":"/expect_digest","message":"not a digest: expected `sha256:` and 64 lower-case hexadecimal digits"}]}
         bob {"decision":"approve","expect_digest":"0000000000000000000000000000000000000000000000000000000000000000"}
-          409 {"detail":"the call is not the one that was shown: its digest is sha256:358c6ebf4415d4954ec1696f4d928cff783ee2ac1592edffe7ed4c75388777fa","code":"digest-mismatch","digest":"sha256:358c6ebf4415d4954ec1696f4d928cff783ee2ac1592edffe7ed4c75388777fa"}
+          409 {"detail":"the call differs from the one that was shown: its digest is sha256:358c6ebf4415d4954ec1696f4d928cff783ee2ac1592edffe7ed4c75388777fa; read it again","code":"digest-mismatch","digest":"sha256:358c6ebf4415d4954ec1696f4d928cff783ee2ac1592edffe7ed4c75388777fa"}
         eve {"decision":"approve"}
           409 {"detail":"there is no such suspension, or you may not see it","code":"stale","state":"unknown"}
         bob {"decision":"approve","arguments":{"n":1,"city":"Rome"},"comment":"ok"}

@@ -139,7 +139,7 @@ fn received(run: &Run) -> RunEnd {
 }
 
 fn live(name: &str, words: &str) -> KnownTool {
-    let KnownTool { tool, pinned, wait, rule, allowed, .. } = toolgate_tests::tools::live(name, words);
+    let KnownTool { tool, pinned, wait, effect, allowed, .. } = toolgate_tests::tools::live(name, words);
     let schema = (tool.executor == Executor::Human).then(|| Json::unchecked(r#"{"type":"string"}"#));
     let editable = match tool.approval {
         Approval::Auto => Editable::Nothing,
@@ -159,5 +159,5 @@ fn live(name: &str, words: &str) -> KnownTool {
     let pinned = Pinned { plugin: plugin.clone(), declaration, streaming, durable, wait: waits, ..(*pinned).clone() };
     let (description, parameters) = (format!("The tool {name}."), Json::unchecked(PARAMETERS));
     let tool = Tool { description, parameters, streaming, options, plugin, declaration, ..tool };
-    KnownTool { tool, pinned: Arc::new(pinned), wait, rule, allowed, checks: Arc::new(Strings) }
+    KnownTool { tool, pinned: Arc::new(pinned), wait, effect, allowed, checks: Arc::new(Strings) }
 }

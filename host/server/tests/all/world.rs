@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use dispatch::ports::{Question, Store};
+use dispatch::ports::{PolicyQuery, Store};
 use dispatch::{Dispatcher, Parts, Quota, Quotas};
 use domain::{ConversationId, Digest, LoadRule, PluginName, Principal, PrincipalId, Span, Timestamp, principal::Role};
 use http_body_util::BodyExt as _;
@@ -150,9 +150,9 @@ impl Checkpoints for Bytewise {
 
 #[async_trait]
 impl ExplainPolicy for Bytewise {
-    async fn explain(&self, question: Question) -> Explanation {
+    async fn explain(&self, question: PolicyQuery) -> Explanation {
         Explanation {
-            rule: api::Rule(domain::gate::Rule::Ask),
+            rule: api::Rule(domain::gate::RuleEffect::Ask),
             by: Some(format!("the rule about {}", question.caller)),
             reason: question.context.map(|context| context.to_string()),
             risk: Some(api::Risk(domain::tool::Risk::High)),

@@ -60,7 +60,9 @@ pub enum SalvageError {
     #[error("{} exists; a salvage that was killed may have left it: look into it, and remove it", .0.display())]
     Unfinished(PathBuf),
     /// Call ids of lost turns are unknown, so their calls could be submitted and run again.
-    #[error("call ids of lost turns are lost too, so a caller could submit such a call again, and it would run again")]
+    #[error(
+        "cannot salvage: call ids of lost turns are lost too, so a caller could submit such a call again, and it would run again"
+    )]
     CallIds,
     #[error(transparent)]
     Open(#[from] OpenError),

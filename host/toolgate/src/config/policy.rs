@@ -7,7 +7,7 @@ mod reading;
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use domain::{approvers::Who, gate::Rule, principal::Channel, step::StepKind, tool::Risk};
+use domain::{approvers::Who, gate::RuleEffect, principal::Channel, step::StepKind, tool::Risk};
 pub use files::TriedRule;
 pub(super) use files::read;
 pub(super) use forms::json;
@@ -139,7 +139,7 @@ pub(super) fn any() -> Parsed<Pattern> {
     Parsed(Pattern::any())
 }
 
-impl From<RuleName> for Rule {
+impl From<RuleName> for RuleEffect {
     fn from(name: RuleName) -> Self {
         match name {
             RuleName::Allow => Self::Allow,

@@ -14,10 +14,10 @@ use toolgate::Host;
 
 use crate::report::Report;
 
-/// The tools of a host for MCP clients. People answer at `console`.
+/// The tools of a host for MCP clients. People answer at `console_url`.
 pub(super) fn endpoint(
     host: &Host,
-    console: Option<String>,
+    console_url: Option<String>,
     message: usize,
     questions: bool,
 ) -> Result<Endpoint, Report> {
@@ -26,7 +26,7 @@ pub(super) fn endpoint(
         handle: host.handle().clone(),
         key: key.with_context(|| format!("cannot keep a key in {}", host.data().display()))?,
         ready: Arc::new(Loaded(host.registry().clone())),
-        console,
+        console: console_url,
         questions,
         bounds: EndpointBounds { message, ..EndpointBounds::default() },
     };

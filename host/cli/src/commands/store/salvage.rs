@@ -74,7 +74,7 @@ impl Salvage {
         let salvaged = store::salvage(damaged, &work.join("store"), &settings, now, self.forget_call_ids);
         let salvaged = salvaged.map_err(|error| {
             let hint = match &error {
-                SalvageError::CallIds => "--forget-call-ids goes on",
+                SalvageError::CallIds => "--forget-call-ids accepts that",
                 _ => "restore a backup, or keep the folder for somebody who knows sled",
             };
             Report::from(error).hint(hint)

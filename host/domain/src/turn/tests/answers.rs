@@ -7,7 +7,7 @@ use crate::turn::{CheckedAnswer, Input};
 use crate::{
     Call, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation,
     event::Rejection,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     outcome::FailureCode,
     principal::Role,
     suspension::SuspensionEnd,
@@ -65,7 +65,7 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
                 r.decision = "maybe".into();
             },
             expect![
-                "the call is not the one that was shown: its digest is sha256:0dcb8618b4c875e1ae2ed96fcc20edd15880e61dea9be971cf8a62155fb23089"
+                "the call differs from the one that was shown: its digest is sha256:0dcb8618b4c875e1ae2ed96fcc20edd15880e61dea9be971cf8a62155fb23089; read it again"
             ],
         ),
         (
@@ -97,7 +97,7 @@ fn answer_checks_run_in_order_and_a_failed_one_changes_nothing() {
             "server!:editable=all",
             |r| {
                 r.arguments = Some(Json::unchecked("{}"));
-                r.checked.rule = Rule::Deny;
+                r.checked.rule = RuleEffect::Deny;
             },
             expect!["the policy denies the call with these arguments"],
         ),

@@ -8,7 +8,7 @@ use crate::{
     Call, ConversationId, Json, Principal, PrincipalId, Refusal, Span,
     approvers::{Escalate, Need, Who},
     event::Rejection,
-    gate::Rule,
+    gate::RuleEffect,
     principal::{Channels, Named, Role},
     refusal::NotAllowed,
     standing::{Pin, StandingActive, StandingTerms},
@@ -252,7 +252,7 @@ fn a_call_that_the_policy_denies_by_now_can_only_be_denied() {
     for (decision, refused) in [("approve", true), ("deny", false)] {
         let mut world = asked("client!", Asked::default());
         let mut answer = world.answer(0, decision);
-        answer.checked.rule = Rule::Deny;
+        answer.checked.rule = RuleEffect::Deny;
         assert_eq!(world.decide(Input::Resolve(Box::new(answer))).is_err(), refused, "{decision}");
     }
 }

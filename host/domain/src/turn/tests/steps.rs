@@ -10,7 +10,7 @@ use crate::{
     approvers::{Escalate, Need},
     doubt::MAX_REQUESTS,
     event::Rejection,
-    gate::{Rule, Verdict},
+    gate::{RuleEffect, Verdict},
     outcome::{Failure, FailureCode},
     principal::{Channels, Role},
     step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
@@ -51,10 +51,10 @@ pub(super) fn verdict(word: Option<&str>) -> Verdict {
         via: Channels::ANY,
     };
     match word {
-        Some("denied") => by(Rule::Deny, "not in December"),
+        Some("denied") => by(RuleEffect::Deny, "not in December"),
         Some("asked") => {
             let needs = Arc::new([ben("role:admin")]);
-            Verdict { risk: Some(Risk::High), needs, policy_failed: true, ..by(Rule::Ask, "in December") }
+            Verdict { risk: Some(Risk::High), needs, policy_failed: true, ..by(RuleEffect::Ask, "in December") }
         }
         _ => Verdict::default(),
     }

@@ -199,7 +199,7 @@ impl From<SuspensionV1> for Suspension {
                 metadata: record.metadata,
             }),
             // A record without its turn is damaged. The wait then ends with its expiry, as a timer does.
-            SuspensionKind::Children => record.nested.map_or(SuspensionBody::Timer, SuspensionBody::Nested),
+            SuspensionKind::Nested => record.nested.map_or(SuspensionBody::Timer, SuspensionBody::Nested),
             SuspensionKind::Timer => SuspensionBody::Timer,
             SuspensionKind::RateLimit => SuspensionBody::RateLimit,
         };
@@ -306,7 +306,7 @@ records! {
         by: PrincipalId,
     }
 
-    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer, External, RateLimit, Children }
+    enum SuspensionKind "SuspensionKind" { Approval, Elicitation, ClientExec, Timer, External, RateLimit, #[serde(rename = "children")] Nested }
 
     struct SuspendedStep "SuspendedStep" {
         digest: Digest,

@@ -4,7 +4,7 @@ use domain::json::Value;
 use domain::{
     Span,
     approvers::{Escalate, Need, Who},
-    gate::Rule,
+    gate::RuleEffect,
     principal::Channel,
     step::StepKind,
 };
@@ -35,7 +35,7 @@ pub(super) fn rule(table: &PolicyTable, default_name: String, fail: &Fail<'_>) -
     }
     check_ungate(table, fail)?;
     check_step(table, fail)?;
-    if !table.needs.is_empty() && Rule::from(table.rule) == Rule::Deny {
+    if !table.needs.is_empty() && RuleEffect::from(table.rule) == RuleEffect::Deny {
         let message = "a rule that denies needs no approval, so it cannot have `needs`".to_owned();
         return Err(fail(&["needs"], message, "remove `needs`, or write `rule = \"ask\"`"));
     }
@@ -76,7 +76,7 @@ fn check_ungate(table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError>
     if !table.ungate {
         return Ok(());
     }
-    if Rule::from(table.rule) != Rule::Allow {
+    if RuleEffect::from(table.rule) != RuleEffect::Allow {
         return error("only a rule that allows can remove a tool's own approval", "write `rule = \"allow\"`");
     }
     if !table.tools.0.is_exact() {
@@ -104,7 +104,7 @@ fn check_step(table: &PolicyTable, fail: &Fail<'_>) -> Result<(), ConfigError> {
     if table.ungate {
         return error("ungate", "a step has no approval of its own that a rule can remove".into(), "remove `ungate`");
     }
-    if Rule::from(table.rule) == Rule::Ask {
+    if RuleEffect::from(table.rule) == RuleEffect::Ask {
         let message = "a step waits for its own answer, so no rule asks for it".to_owned();
         return error("rule", message, "write `rule = \"deny\"`, or `rule = \"allow\"` with `needs`");
     }
@@ -151,7 +151,7 @@ fn condition(table: &ConditionTable, fail: &Fail<'_>) -> Result<Condition, Confi
 
 /// Whether its needs are those of approvals only. The needs of a rule that allows can also be those of questions.
 fn is_of_approvals(table: &PolicyTable) -> bool {
-    Rule::from(table.rule) == Rule::Ask || table.step.map(StepKind::from) == Some(StepKind::Approve)
+    RuleEffect::from(table.rule) == RuleEffect::Ask || table.step.map(StepKind::from) == Some(StepKind::Approve)
 }
 
 /// The needs of a table. `of_approvals`: they are never those of questions.

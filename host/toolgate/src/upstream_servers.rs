@@ -1,4 +1,4 @@
-//! The parts of a host that run outside the sandbox: upstream MCP servers, with the feature `upstream`. Without it, nothing.
+//! The upstream MCP servers of a host, with the feature `upstream`. Without it, nothing.
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use crate::error::OpenError;
 
 /// The choice of the program that opens a host.
 #[derive(Debug, Default)]
-pub(crate) struct OutsidePlan {
+pub(crate) struct UpstreamPlan {
     /// Whether upstream servers are started, and the program that ends them with this process.
     #[cfg(feature = "upstream")]
-    pub(crate) upstreams: Option<Option<CompilerProgram>>,
+    pub(crate) supervisor: Option<Option<CompilerProgram>>,
 }
 
 /// The upstream servers of a host.
 #[derive(Default)]
-pub(crate) struct Outside {
+pub(crate) struct UpstreamServers {
     #[cfg(feature = "upstream")]
     pub(crate) upstreams: upstream::Upstreams,
 }
 
 #[cfg(feature = "upstream")]
-impl Outside {
+impl UpstreamServers {
     /// The servers of the plan. None is started yet.
     pub(crate) fn open(
         config: &Config,
-        plan: OutsidePlan,
+        plan: UpstreamPlan,
         settings: &RegistrySettings,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let Some(supervisor) = plan.upstreams else { return Ok(Self::default()) };
+        let Some(supervisor) = plan.supervisor else { return Ok(Self::default()) };
         let upstreams = crate::upstreams::open(config, settings, supervisor, clock.clone())?;
         Ok(Self { upstreams })
     }
@@ -56,11 +56,11 @@ impl Outside {
 }
 
 #[cfg(not(feature = "upstream"))]
-impl Outside {
+impl UpstreamServers {
     #[expect(clippy::unnecessary_wraps, reason = "with the feature it can fail")]
     pub(crate) fn open(
         _: &Config,
-        _: OutsidePlan,
+        _: UpstreamPlan,
         _: &RegistrySettings,
         _: &Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {

@@ -17,32 +17,33 @@ use crate::request::TurnRequest;
 use crate::standing::CoveringApproval;
 
 impl Handle {
-    /// Plans the calls of a turn. The policy is asked about all of them at once. Standing approvals count only if
-    /// `covered`; those that are used are returned too.
-    pub(super) async fn planned(
+    /// Plans the calls of a turn. The policy is asked about all of them at once. Standing approvals count only with
+    /// `use_standing`; those that are used are returned too.
+    pub(super) async fn plan_calls(
         &self,
         by: &Principal,
         request: &TurnRequest,
         parent: Option<Box<Parent>>,
-        covered: bool,
+        use_standing: bool,
     ) -> Result<(Vec<Requested>, Vec<CoveringApproval>), Error> {
         let shared = &self.inner.shared;
         // A standing approval is for calls that the caller makes itself.
-        let covered = covered && parent.is_none();
+        let use_standing = use_standing && parent.is_none();
         let (caller, conversation) = (by.id.clone(), request.conversation.clone());
         let scope = CallScope { caller, conversation, context: request.context.clone(), parent };
         let plans =
             request.calls.iter().map(|call| plan(call.clone(), &scope, shared.tools.as_ref(), shared.policy.as_ref()));
         let mut calls: Vec<Requested> = Vec::with_capacity(request.calls.len());
-        let mut given = Vec::new();
+        let mut standing_used = Vec::new();
         for Planned { mut requested, gated, _value } in futures::future::join_all(plans).await {
             if let Some(known) = gated {
                 // Most calls need no approval, so this has a future of its own.
-                Box::pin(self.settle_or_cover(by, &scope, &known, covered, &mut requested, &mut given)).await?;
+                Box::pin(self.settle_or_cover(by, &scope, &known, use_standing, &mut requested, &mut standing_used))
+                    .await?;
             }
             calls.push(requested);
         }
-        Ok((calls, given))
+        Ok((calls, standing_used))
     }
 
     /// Settles a call that needs an approval if a person has just denied it. Otherwise looks for a standing approval that
@@ -52,9 +53,9 @@ impl Handle {
         by: &Principal,
         scope: &CallScope,
         known: &KnownTool,
-        covered: bool,
+        use_standing: bool,
         requested: &mut Requested,
-        given: &mut Vec<CoveringApproval>,
+        standing_used: &mut Vec<CoveringApproval>,
     ) -> Result<(), Error> {
         let Plan::Go(pinned) = &requested.plan else { return Ok(()) };
         if self.was_just_denied(scope, pinned, &requested.arguments).await? {
@@ -64,15 +65,15 @@ impl Handle {
         }
         let (Readers { standing, standings, .. }, now) = (&self.inner.readers, self.now());
         standings.ready(standing.as_ref(), now).await?;
-        if covered && pinned.may_be_covered(&requested.asked) {
-            for given in standings.active_for(&by.id, known, now) {
-                self.inner.revoke_with(&given).await?;
+        if use_standing && pinned.may_be_covered(&requested.asked) {
+            for active in standings.active_for(&by.id, known, now) {
+                self.inner.revoke_with(&active).await?;
             }
             let fingerprint = requested.asked.fingerprint(scope.context.as_ref());
-            let taken: Vec<_> = given.iter().map(|given| given.id).collect();
+            let taken: Vec<_> = standing_used.iter().map(|used| used.id).collect();
             let found = standings.find(&by.id, known, fingerprint, &requested.arguments, now, &taken);
             requested.standing = found.as_ref().map(CoveringApproval::used);
-            given.extend(found);
+            standing_used.extend(found);
         }
         Ok(())
     }
