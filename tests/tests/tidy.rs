@@ -154,6 +154,20 @@ fn each_capability_has_one_name() {
 }
 
 #[test]
+fn sandbox_names_no_capability() {
+    let words: Vec<_> = paths()
+        .iter()
+        .filter_map(|path| path.strip_prefix("host/capabilities/src/")?.strip_suffix("/grant.rs"))
+        .flat_map(|word| [format!("capabilities::{word}"), format!("grants.{word}")])
+        .collect();
+    assert!(words.contains(&"capabilities::http".to_owned()), "{words:?}");
+    let sandbox = files("rs").filter(|(path, _)| path.starts_with("host/sandbox/src/"));
+    let found = sandbox
+        .flat_map(|(path, text)| words.iter().flat_map(move |word| places(&path, &text, word)).collect::<Vec<_>>());
+    report("add it to a trait of `host/capabilities`, which its list calls", found.collect());
+}
+
+#[test]
 fn links_between_documents_resolve() {
     let mut findings = Vec::new();
     for (path, text) in files("md") {

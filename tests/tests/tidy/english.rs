@@ -4,7 +4,7 @@
 use super::{files, report};
 
 /// Phrases with their replacements.
-const PHRASES: [(&str, &str); 37] = [
+const PHRASES: [(&str, &str); 41] = [
     ("by now", "now, or nothing"),
     ("is none", "is not"),
     ("are none", "are not"),
@@ -25,6 +25,10 @@ const PHRASES: [(&str, &str); 37] = [
     ("handed on", "delegated, passed on"),
     ("hands on", "delegates, passes on"),
     ("hand on", "delegate, pass on"),
+    ("hand an approval on", "delegate an approval"),
+    ("link by mail", "one-time link"),
+    ("links by mail", "one-time links"),
+    ("silence that", "a timeout that"),
     ("its like", "an equal one"),
     ("their like", "equal ones"),
     ("link of the chain", "chain entry"),
@@ -45,8 +49,9 @@ const PHRASES: [(&str, &str); 37] = [
 ];
 
 /// Words with their replacements. They are not used in identifiers either.
-const WORDS: [(&str, &str); 24] = [
+const WORDS: [(&str, &str); 25] = [
     ("admission", "reservation"),
+    ("admit", "permit, check, accept"),
     ("admits", "accepts"),
     ("admitted", "accepted"),
     ("anew", "again"),
@@ -74,6 +79,16 @@ const WORDS: [(&str, &str); 24] = [
 
 /// First words of sentences whose subject is a clause: "What a caller sees".
 const CLAUSES: [&str; 4] = ["What", "Whatever", "Whoever", "Whichever"];
+
+/// First words of constants that are limits, with their replacements.
+const LIMITS: [(&str, &str); 6] = [
+    ("LARGEST", "MAX_"),
+    ("LEAST", "MIN_"),
+    ("LONGEST", "MAX_"),
+    ("MOST", "MAX_"),
+    ("SHORTEST", "MIN_"),
+    ("SMALLEST", "MIN_"),
+];
 
 /// The maximum length of a test's name.
 const MAX_NAME: usize = 60;
@@ -106,6 +121,19 @@ fn phrases_that_were_replaced_do_not_come_back() {
         }
     }
     report("say it in plain English", findings);
+}
+
+#[test]
+fn limits_are_called_max_or_min() {
+    let mut findings = Vec::new();
+    for (path, text) in files("rs").filter(|(path, _)| !path.ends_with("tidy/english.rs")) {
+        for (line, number) in text.lines().zip(1..) {
+            let Some((_, name)) = line.split_once("const ") else { continue };
+            let found = LIMITS.iter().find(|(word, _)| name.split(['_', ':']).next() == Some(word));
+            findings.extend(found.map(|(word, instead)| format!("{path}:{number}: {word}; write: {instead}")));
+        }
+    }
+    report("limits have one style", findings);
 }
 
 #[test]

@@ -10,12 +10,25 @@ fn no_variable_is_named_like_a_crate() {
         let crates: Vec<&str> = text.lines().filter_map(|line| line.strip_suffix(".workspace = true")).collect();
         let ours = |name: &&str| crates.contains(name) && root().join("host").join(name).is_dir();
         for (path, text) in files("rs").filter(|(path, _)| path.starts_with(&format!("{folder}src/"))) {
-            for (line, number) in text.lines().zip(1..) {
-                findings.extend(bound(line).filter(ours).map(|name| format!("{path}:{number}: `{name}`")));
-            }
+            let found = bound_in(&text).filter(|(_, name)| ours(name));
+            findings.extend(found.map(|(number, name)| format!("{path}:{number}: `{name}`")));
         }
     }
     report("name the variable by what it holds", findings);
+}
+
+/// The names that a text binds, with the numbers of their lines. A parameter may have a line of its own.
+fn bound_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_signature = false;
+    text.lines().zip(1..).flat_map(move |(line, number)| {
+        let parameter = line.trim_start().trim_start_matches("mut ").split_once(": ").map(|(name, _)| name);
+        let names: Vec<_> = bound(line).chain(parameter.filter(|_| in_signature)).collect();
+        in_signature = match in_signature {
+            true => !line.trim_start().starts_with(')'),
+            false => line.contains("fn ") && line.ends_with('('),
+        };
+        names.into_iter().map(move |name| (number, name))
+    })
 }
 
 /// The names that a line binds, by `let`, `for`, a closure or a parameter.
@@ -46,4 +59,6 @@ fn bound_names_are_found() {
     ] {
         assert_eq!(bound(line).collect::<Vec<_>>(), found, "{line}");
     }
+    let text = "fn open(\n    mut store: &Store,\n) -> Kit {\n    Kit {\n        log: 1,\n    }";
+    assert_eq!(bound_in(text).collect::<Vec<_>>(), [(2, "store")]);
 }
