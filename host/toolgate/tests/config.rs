@@ -178,10 +178,7 @@ fn every_key_reaches_the_host() {
     let limits = Limits { time: Span::from_millis(6), memory: 7, concurrency: 8, ..Limits::default() };
     assert_eq!(settings.limits(&other), limits);
     assert_eq!(settings.limits(&ledger), Limits { time: Span::from_millis(9), ..limits });
-    assert_eq!(
-        (settings.effect(&ledger, "payment"), settings.effect(&ledger, "read")),
-        (RuleEffect::Ask, RuleEffect::Allow)
-    );
+    assert_eq!(["payment", "read"].map(|tool| settings.effect(&ledger, tool)), [RuleEffect::Ask, RuleEffect::Allow]);
     let catalog = CatalogLimits {
         tools: 40,
         declaration: 41,
