@@ -31,7 +31,7 @@ const KEEP_ALIVE: Span = Span::from_secs(15);
 /// The events of a stream that HTTP has not taken yet.
 const MAX_EVENTS: usize = 16;
 
-/// Where the messages for one request go.
+/// The way of messages to the client of one request.
 pub(crate) struct Exchange {
     unread: Arc<dyn Unread>,
     events: mpsc::Sender<Event>,
@@ -159,7 +159,7 @@ impl Exchanged {
                 }
             }
         }
-        // What was sent before the answer.
+        // Notifications that were sent before the answer.
         self.events.try_recv().ok().or_else(|| self.last.take())
     }
 

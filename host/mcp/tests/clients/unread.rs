@@ -1,4 +1,4 @@
-//! What a client has yet to read is counted, and an outcome that it did not get stays its own.
+//! Messages that a client has yet to read are counted, and an outcome that it did not get stays its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -15,7 +15,7 @@ const MAX_MESSAGE: usize = 1 << 20;
 
 const TIME: Span = Span::from_secs(60);
 
-/// What a connection needs.
+/// The parts of a connection.
 struct Kit {
     clock: Arc<SimClock>,
     parts: Parts,
