@@ -182,34 +182,32 @@ fn park(stream: &mut TcpStream) -> Result<()> {
     stream.read(&mut [0; 64]).map(drop)
 }
 
+/// Refuses a request, if the mode says so. Returns false if it does not.
+fn refuse(stream: &mut TcpStream, mode: &str) -> Result<bool> {
+    let (first, rest) = mode.split_once(' ').unwrap_or((mode, ""));
+    match first {
+        "redirect" => head(stream, "307 Temporary Redirect", &format!("location: {rest}\r\ncontent-length: 0\r\n"))?,
+        "heavy" => head(stream, "200 OK", &format!("x: {}\r\n", "x".repeat(1 << 18)))?,
+        "many" => head(stream, "200 OK", &"x: x\r\n".repeat(100))?,
+        "429" | "503" => {
+            let seconds = if rest.is_empty() { "7" } else { rest };
+            head(stream, &format!("{first} Busy"), &format!("retry-after: {seconds}\r\ncontent-length: 0\r\n"))?;
+        }
+        "400" => {
+            let length = rest.len();
+            head(stream, "400 No", &format!("content-type: application/json\r\ncontent-length: {length}\r\n"))?;
+            stream.write_all(rest.as_bytes())?;
+        }
+        "401" | "403" | "404" | "405" | "408" => head(stream, &format!("{first} No"), "content-length: 0\r\n")?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
 fn answer(mut stream: TcpStream, request: &Recorded, shared: &Mutex<State>) -> Result<()> {
     let mode = lock(shared).mode.clone();
-    if let Some(to) = mode.strip_prefix("redirect ") {
-        return head(&mut stream, "307 Temporary Redirect", &format!("location: {to}\r\ncontent-length: 0\r\n"));
-    }
-    match mode.as_str() {
-        "heavy" => return head(&mut stream, "200 OK", &format!("x: {}\r\n", "x".repeat(1 << 18))),
-        "many" => return head(&mut stream, "200 OK", &"x: x\r\n".repeat(100)),
-        _ => {}
-    }
-    match mode.split_once(' ').unwrap_or((&mode, "")) {
-        (status @ ("429" | "503"), seconds) => {
-            let seconds = if seconds.is_empty() { "7" } else { seconds };
-            return head(
-                &mut stream,
-                &format!("{status} Busy"),
-                &format!("retry-after: {seconds}\r\ncontent-length: 0\r\n"),
-            );
-        }
-        ("400", text) => {
-            let length = text.len();
-            head(&mut stream, "400 No", &format!("content-type: application/json\r\ncontent-length: {length}\r\n"))?;
-            return stream.write_all(text.as_bytes());
-        }
-        (status @ ("401" | "403" | "404" | "405" | "408"), _) => {
-            return head(&mut stream, &format!("{status} No"), "content-length: 0\r\n");
-        }
-        _ => {}
+    if refuse(&mut stream, &mode)? {
+        return Ok(());
     }
     if request.method == "GET" {
         events(&mut stream)?;
