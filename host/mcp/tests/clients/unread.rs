@@ -50,13 +50,19 @@ async fn outcome_that_was_not_sent_is_not_received() {
     assert_eq!((number(&first), number(&second)), ("1".to_owned(), "2".to_owned()), "the first got the same call");
 }
 
-/// Counts messages until they are sent.
-#[derive(Clone, Default)]
-struct Counts(Arc<Arc<()>>);
+/// Counts messages until they are sent: each has a permit.
+#[derive(Clone)]
+struct Counts(Arc<Semaphore>);
 
 impl Counts {
+    const MAX: usize = 100;
+
+    fn new() -> Self {
+        Self(Arc::new(Semaphore::new(Self::MAX)))
+    }
+
     fn unsent(&self) -> usize {
-        Arc::strong_count(&*self.0) - 1
+        Self::MAX - self.0.available_permits()
     }
 }
 
@@ -67,7 +73,7 @@ impl Unread for Counts {
     }
 
     fn charge(&self, _: usize) -> Result<Box<dyn Send + Sync>, String> {
-        Ok(Box::new(Arc::clone(&*self.0)))
+        Ok(Box::new(self.0.clone().try_acquire_owned().unwrap()))
     }
 }
 
@@ -84,7 +90,7 @@ async fn read(response: Response<Body>) -> String {
 
 #[tokio::test]
 async fn outcome_is_received_when_http_takes_it() {
-    let (host, counts) = (TestHost::new(), Counts::default());
+    let (host, counts) = (TestHost::new(), Counts::new());
     let call = async || {
         let call = modern("tools/call", json!({ "name": "echo", "arguments": { "a": 1 } }));
         host.endpoint.answer(caller("alice"), call, Arc::new(counts.clone())).await
@@ -99,7 +105,7 @@ async fn outcome_is_received_when_http_takes_it() {
 
 #[tokio::test]
 async fn events_carry_their_own_counts() {
-    let (host, counts) = (TestHost::new(), Counts::default());
+    let (host, counts) = (TestHost::new(), Counts::new());
     let ask = |params: Value| {
         let (endpoint, unread, call) = (host.endpoint.clone(), counts.clone(), modern("tools/call", params));
         tokio::spawn(async move { endpoint.answer(caller("alice"), call, Arc::new(unread)).await })
