@@ -61,6 +61,9 @@ const TOOLS: [&str; 18] = [
     "changes",
 ];
 
+/// A stream that can be continued and has nothing. The tool of this name is not listed.
+const RESTLESS: &[u8] = b"id: restless\nretry: 1\ndata:\n\n";
+
 impl Remote {
     /// A server without a mode, which behaves.
     ///
@@ -88,7 +91,8 @@ impl Remote {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Changes how it behaves: `401`, `403`, `404`, `429`, `503`, `405`, `redirect TO`, `changed`, `old`, `future`.
+    /// Changes how it behaves: a status such as `401`, `400 BODY`, `503 SECONDS` with a pause, `redirect TO`, `changed`, `old`,
+    /// `future`, `session ID`, `forgetful` (each call ends its session), `heavy` (long heads), `many` (headers).
     pub fn become_(&self, mode: &str) {
         self.state().mode = mode.to_owned();
     }
@@ -112,7 +116,15 @@ impl Remote {
 
     /// Waits until it has got a request with this text in its body.
     pub fn wait_for(&self, text: &str) {
-        while !self.state().requests.iter().any(|request| request.body.contains(text)) {
+        self.wait(|request| request.body.contains(text));
+    }
+
+    /// Waits until it has got a request that is this one. Returns it.
+    pub fn wait(&self, is_it: impl Fn(&Recorded) -> bool) -> Recorded {
+        loop {
+            if let Some(request) = self.state().requests.iter().find(|request| is_it(request)) {
+                return request.clone();
+            }
             std::thread::yield_now();
         }
     }
@@ -170,19 +182,39 @@ fn park(stream: &mut TcpStream) -> Result<()> {
     stream.read(&mut [0; 64]).map(drop)
 }
 
+/// Refuses a request, if the mode says so. Returns false if it does not.
+fn refuse(stream: &mut TcpStream, mode: &str) -> Result<bool> {
+    let (first, rest) = mode.split_once(' ').unwrap_or((mode, ""));
+    match first {
+        "redirect" => head(stream, "307 Temporary Redirect", &format!("location: {rest}\r\ncontent-length: 0\r\n"))?,
+        "heavy" => head(stream, "200 OK", &format!("x: {}\r\n", "x".repeat(1 << 18)))?,
+        "many" => head(stream, "200 OK", &"x: x\r\n".repeat(100))?,
+        "429" | "503" => {
+            let seconds = if rest.is_empty() { "7" } else { rest };
+            head(stream, &format!("{first} Busy"), &format!("retry-after: {seconds}\r\ncontent-length: 0\r\n"))?;
+        }
+        "400" => {
+            let length = rest.len();
+            head(stream, "400 No", &format!("content-type: application/json\r\ncontent-length: {length}\r\n"))?;
+            stream.write_all(rest.as_bytes())?;
+        }
+        "401" | "403" | "404" | "405" | "408" => head(stream, &format!("{first} No"), "content-length: 0\r\n")?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
 fn answer(mut stream: TcpStream, request: &Recorded, shared: &Mutex<State>) -> Result<()> {
     let mode = lock(shared).mode.clone();
-    if let Some(to) = mode.strip_prefix("redirect ") {
-        return head(&mut stream, "307 Temporary Redirect", &format!("location: {to}\r\ncontent-length: 0\r\n"));
-    }
-    match mode.as_str() {
-        "429" | "503" => return head(&mut stream, &format!("{mode} Busy"), "retry-after: 7\r\ncontent-length: 0\r\n"),
-        "401" | "403" | "404" | "405" => return head(&mut stream, &format!("{mode} No"), "content-length: 0\r\n"),
-        _ => {}
+    if refuse(&mut stream, &mode)? {
+        return Ok(());
     }
     if request.method == "GET" {
         events(&mut stream)?;
         let last = request.headers.get("last-event-id").cloned().unwrap_or_default();
+        if last == "restless" {
+            return stream.write_all(RESTLESS);
+        }
         let id: Value = last.strip_prefix("of-").and_then(|id| id.parse::<u64>().ok()).into();
         return event(&mut stream, &json!({ "jsonrpc": "2.0", "id": id, "result": text("continued") }));
     }
@@ -197,7 +229,7 @@ fn answer(mut stream: TcpStream, request: &Recorded, shared: &Mutex<State>) -> R
         let session = {
             let mut state = lock(shared);
             state.begun += 1;
-            let session = format!("session-{}", state.begun);
+            let session = mode.strip_prefix("session ").map_or(format!("session-{}", state.begun), str::to_owned);
             state.sessions.insert(session.clone());
             session
         };
@@ -219,6 +251,10 @@ fn answer(mut stream: TcpStream, request: &Recorded, shared: &Mutex<State>) -> R
     }
     if message["method"] == "tools/list" {
         return body(&mut stream, "", &of(listed(mode == "changed")));
+    }
+    if mode == "forgetful" {
+        lock(shared).sessions.remove(&session);
+        return head(&mut stream, "404 Not Found", "content-length: 0\r\n");
     }
     called(&mut stream, request, &message, &of)
 }
@@ -283,6 +319,10 @@ fn called(stream: &mut TcpStream, request: &Recorded, message: &Value, of: &dyn 
         "resumed" => {
             events(stream)?;
             write!(stream, "id: of-{}\nretry: 1\ndata:\n\n", message["id"])
+        }
+        "restless" => {
+            events(stream)?;
+            stream.write_all(RESTLESS)
         }
         "cut" => {
             head(stream, "200 OK", "content-type: application/json\r\ncontent-length: 100\r\n")?;

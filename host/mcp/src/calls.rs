@@ -7,11 +7,13 @@ use dispatch::{CallRequest, Error, Resource, Submitted, TurnRequest};
 use domain::principal::Channel;
 use domain::turn::TurnState;
 use domain::{CallId, ConversationId, Json, Principal, Turn, TurnId, event::Rejection, ids::InvalidId};
-use rmcp::model::{CallToolResult, ErrorData};
+use rmcp::model::{CallToolResult, ErrorData, ServerNotification};
+use rmcp::{Peer, RoleServer};
 
+use crate::exchange::Exchange;
 use crate::key::{CallKey, RequestKey, conversation};
 use crate::parts::Shared;
-use crate::unread::{Sent, Unread, size};
+use crate::unread::{Then, Unread, Unsent, size};
 use crate::{card, results};
 
 /// How many calls of the same request may end, one after the other, while this one is submitted.
@@ -76,6 +78,8 @@ pub(crate) struct Calls {
     pub(crate) by: Principal,
     /// Counts the bytes that the client has not read yet.
     pub(crate) unread: Arc<dyn Unread>,
+    /// Of an HTTP request. `None`: a pipe. Its host belongs to the client and ends with it, so each message counts as sent.
+    pub(crate) exchange: Option<Arc<Exchange>>,
 }
 
 impl Calls {
@@ -117,19 +121,47 @@ impl Calls {
         Principal { channel: Channel::McpForm, ..self.by.clone() }
     }
 
-    /// The result of a call that has ended. It is counted as unread. When it was sent, the client has received it.
-    pub(crate) fn result(&self, turn: &Turn) -> Result<CallToolResult, NoResult> {
+    /// The result of a call that has ended, and its count. When it was sent, the client has received it.
+    pub(crate) fn result(&self, turn: &Turn) -> Result<(Result<CallToolResult, ErrorData>, Unsent), NoResult> {
         let ended = turn.calls.first().and_then(|call| call.outcome().map(|outcome| (call, outcome)));
         let (call, outcome) = ended.ok_or_else(|| ErrorData::internal_error("the call has no outcome", None))?;
         let result = results::ended(turn, call, outcome);
         let bytes = result.as_ref().map_or_else(size, size);
         let (shared, by) = (self.shared.clone(), self.by.id.clone());
-        let sent =
-            call.id.as_str().parse().ok().map(|key| -> Sent {
+        let then =
+            call.id.as_str().parse().ok().map(|key| -> Then {
                 Box::new(move || shared.deliveries.received(&by, key, shared.parts.handle.now()))
             });
-        self.unread.charge(bytes, sent).map_err(NoResult::Unread)?;
-        Ok(result?)
+        let counted = self.unread.charge(bytes).map_err(NoResult::Unread)?;
+        Ok((result, Unsent::new(counted, then)))
+    }
+
+    /// The answer to the request has this count.
+    pub(crate) fn answers(&self, unsent: Unsent) {
+        match &self.exchange {
+            Some(exchange) => exchange.answers(unsent),
+            None => unsent.sent(),
+        }
+    }
+
+    /// Sends a notification, and waits until it is on its way. It is counted, unless it was.
+    pub(crate) async fn notify(
+        &self,
+        peer: &Peer<RoleServer>,
+        notification: ServerNotification,
+        counted: Option<Unsent>,
+    ) -> Result<(), NoResult> {
+        let is_there = match &self.exchange {
+            Some(exchange) => exchange.notify(notification, counted).await.map_err(NoResult::Unread)?,
+            None => {
+                let is_sent = peer.send_notification(notification).await.is_ok();
+                if let Some(unsent) = counted.filter(|_| is_sent) {
+                    unsent.sent();
+                }
+                is_sent
+            }
+        };
+        if is_there { Ok(()) } else { Err(ErrorData::internal_error("the client has left", None).into()) }
     }
 
     /// The state of a call, for a card.

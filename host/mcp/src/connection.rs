@@ -53,8 +53,6 @@ const INSTRUCTIONS: &str = "The tools run in a sandbox, unless their description
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) calls: Calls,
-    /// Whether the client can get requests: it has one connection that lasts.
-    pub(crate) takes_requests: bool,
 }
 
 impl ServerHandler for Connection {
@@ -90,7 +88,9 @@ impl ServerHandler for Connection {
         let arguments = Arguments::of(&context)?;
         let tool = std::mem::take(&mut request.name);
         let revision = context.protocol_version();
-        let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref(), self.takes_requests);
+        // A connection that lasts takes requests.
+        let takes_requests = self.calls.exchange.is_none();
+        let lane = Lane::of(context.client_capabilities().as_ref(), revision.as_ref(), takes_requests);
         let chosen = chosen(&context.meta)?;
         let (state, responses) = (request.request_state.take(), request.input_responses.take());
         let (leaves, peer, token) = (context.ct.clone(), context.peer.clone(), context.meta.get_progress_token());
@@ -159,7 +159,11 @@ impl ServerHandler for Connection {
         let can_ask = CanAsk::of_result(context.client_capabilities().as_ref(), revision.as_ref());
         let read = tasks::read(&self.calls, &request.task_id, can_ask);
         let read = Waiter::new(context.ct.cancelled_owned(), context.peer, None).during(read).await.flatten();
-        read.map(GetTaskResult::new).map_err(fault)
+        let (task, counted) = read.map_err(fault)?;
+        if let Some(unsent) = counted {
+            self.calls.answers(unsent);
+        }
+        Ok(GetTaskResult::new(task))
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {

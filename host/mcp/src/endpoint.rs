@@ -1,15 +1,13 @@
 //! The endpoint of a host for MCP clients, and the ways in which their messages arrive.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::{Principal, Span};
+use domain::Principal;
+use futures::FutureExt as _;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
-use http_body::Frame;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt as _, Full};
 use rmcp::model::{JsonRpcError, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -18,20 +16,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::calls::Calls;
 use crate::connection::Connection;
+use crate::exchange::{Body, EVENTS, Exchange, Exchanged};
 use crate::frame::{self, Checked, Invalid};
 use crate::lines::Lines;
 use crate::listen;
 use crate::parts::{EndpointParts, Shared};
 use crate::unread::Unread;
-
-/// The body of an answer over HTTP.
-type Body = UnsyncBoxBody<Bytes, Infallible>;
-
-/// The media type of a stream.
-const EVENTS: &str = "text/event-stream";
-
-/// How often a stream without news has a comment, so that a client that has left is noticed.
-const KEEP_ALIVE: Span = Span::from_secs(15);
 
 /// The tools of a host for MCP clients. Cheap to clone.
 #[derive(Clone)]
@@ -63,7 +53,7 @@ impl Endpoint {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let lines = Lines::new(read, write, self.0.parts.bounds.message);
-        let serving = rmcp::serve_server(self.connection(by, Arc::new(()), true), lines).await;
+        let serving = rmcp::serve_server(self.connection(by, Arc::new(()), None), lines).await;
         let serving = match serving {
             Ok(serving) => serving,
             // It closed its side before its first request.
@@ -73,15 +63,11 @@ impl Endpoint {
         let peer = serving.peer().clone();
         // Only older revisions begin with `initialize`.
         let is_older = peer.peer_info().is_some_and(|info| info.protocol_version < ProtocolVersion::V_2026_07_28);
-        let tells = async {
-            if is_older {
-                listen::tell_changes(&self.0, peer).await;
-            }
-            std::future::pending().await
-        };
+        let changes = self.0.parts.handle.tool_changes();
+        let send = |change| peer.send_notification(change).map(|sent| sent.is_ok());
         let ended = tokio::select! {
             ended = serving.waiting() => ended,
-            never = tells => never,
+            never = listen::tell_changes(&self.0, changes, send), if is_older => never,
         };
         match ended? {
             QuitReason::JoinError(error) => Err(error.into()),
@@ -94,7 +80,7 @@ impl Endpoint {
     /// answer as the last. If the future or the body is dropped, the call goes on.
     pub async fn answer(&self, by: Principal, request: Request<Bytes>, unread: Arc<dyn Unread>) -> Response<Body> {
         if request.method() == Method::GET {
-            return self.changes(request.headers());
+            return self.changes(request.headers(), unread);
         }
         let (mut parts, mut body) = request.into_parts();
         match frame::check(&body) {
@@ -103,52 +89,40 @@ impl Endpoint {
             Ok(Checked::Other) => {}
             Err(invalid) => return refused(invalid),
         }
-        let connection = self.connection(by, unread, false);
-        // A stream begins with the first notification, so most answers are one message.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .with_max_request_body_bytes(self.0.parts.bounds.message)
             .disable_allowed_hosts();
-        // One for each request, because it answers as this principal.
-        let transport = StreamableHttpService::new(
-            move || Ok(connection.clone()),
-            Arc::new(NeverSessionManager::default()),
-            config,
-        );
-        let response = transport.handle(Request::from_parts(parts, Full::new(body))).await;
-        response.map(BodyExt::boxed_unsync)
+        let exchanged = Exchanged::new(self.0.clone(), unread.clone(), |exchange| {
+            let connection = self.connection(by, unread, Some(exchange));
+            // One for each request, because it answers as this principal.
+            let sessions = Arc::new(NeverSessionManager::default());
+            let transport = StreamableHttpService::new(move || Ok(connection.clone()), sessions, config);
+            async move { transport.handle(Request::from_parts(parts, Full::new(body))).await }
+        });
+        exchanged.response().await
     }
 
     /// The stream of older revisions: the changes of the tools. Newer ones ask with `subscriptions/listen`.
-    fn changes(&self, headers: &HeaderMap) -> Response<Body> {
+    fn changes(&self, headers: &HeaderMap, unread: Arc<dyn Unread>) -> Response<Body> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let is_newer = text("mcp-protocol-version") >= ProtocolVersion::V_2026_07_28.as_str();
         if is_newer || !text("accept").contains(EVENTS) {
             return answered(StatusCode::METHOD_NOT_ALLOWED, (header::ALLOW, "POST"), Full::default().boxed_unsync());
         }
-        let shared = self.0.clone();
-        let changes = shared.parts.handle.tool_changes();
-        let events = futures::stream::unfold((shared, changes), |(shared, mut changes)| async move {
-            let event = tokio::select! {
-                true = listen::changed(&shared, &mut changes) => list_changed(),
-                () = shared.parts.handle.sleep(KEEP_ALIVE) => Bytes::from_static(b":\n\n"),
-            };
-            Some((Ok(Frame::data(event)), (shared, changes)))
-        });
-        answered(StatusCode::OK, (header::CONTENT_TYPE, EVENTS), StreamBody::new(events).boxed_unsync())
+        let (shared, changes) = (self.0.clone(), self.0.parts.handle.tool_changes());
+        let tells = |exchange: Arc<Exchange>| async move {
+            let send = |change| exchange.notify(change, None).map(|sent| sent != Ok(false));
+            listen::tell_changes(&shared, changes, send).await
+        };
+        Exchanged::new(self.0.clone(), unread, tells).stream()
     }
 
-    fn connection(&self, by: Principal, unread: Arc<dyn Unread>, takes_requests: bool) -> Connection {
-        Connection { calls: Calls { shared: self.0.clone(), by, unread }, takes_requests }
+    /// Without an exchange it lasts, so the client can get requests.
+    fn connection(&self, by: Principal, unread: Arc<dyn Unread>, exchange: Option<Arc<Exchange>>) -> Connection {
+        Connection { calls: Calls { shared: self.0.clone(), by, unread, exchange } }
     }
-}
-
-/// The event about a change of the tools.
-fn list_changed() -> Bytes {
-    let message = ServerJsonRpcMessage::notification(listen::list_changed());
-    let message = serde_json::to_string(&message).unwrap_or_default();
-    format!("data: {message}\n\n").into()
 }
 
 /// The response to a message that cannot be read.

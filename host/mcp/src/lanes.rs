@@ -14,8 +14,8 @@ use crate::{questions, results, tasks, tools};
 /// How long a client that knows tasks waits before it gets one.
 const BEFORE_A_TASK: Span = Span::from_secs(1);
 
-/// How long the user of a client has for a question. Most clients give up earlier.
-const MAX_QUESTION: Span = Span::from_secs(24 * 60 * 60);
+/// How often the host reads whether a question is still open, if no commit changes its turn.
+const REREAD: Span = Span::from_secs(24 * 60 * 60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
@@ -71,7 +71,9 @@ impl Lane {
             let wait = handle.begin_wait(id, until, deadline - handle.now());
             let now = waiter.during(calls.of_turn(id)).await.flatten()?;
             if now.is_ended() {
-                return Ok(calls.result(&now)?.into());
+                let (result, unsent) = calls.result(&now)?;
+                calls.answers(unsent);
+                return Ok(result?.into());
             }
             if let Some(requests) = self.requests(calls, &now, &given) {
                 if !matches!(self, Self::Request(_)) {
@@ -127,7 +129,7 @@ impl Lane {
 async fn closed(calls: &Calls, id: TurnId, asked: Option<SuspensionId>) {
     let handle = &calls.shared.parts.handle;
     loop {
-        let changed = handle.begin_wait(id, Until::Ended, MAX_QUESTION).changes();
+        let changed = handle.begin_wait(id, Until::Ended, REREAD).changes();
         match calls.of_turn(id).await {
             Ok(now) if now.calls.first().and_then(Call::open).map(|open| open.id) == asked => {}
             _ => return,

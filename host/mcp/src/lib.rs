@@ -7,8 +7,8 @@
 //! ([`Endpoint::serve`], `lines`) or as HTTP requests ([`Endpoint::answer`]).
 //!
 //! Before the answer, a request may get notifications: the progress of its call (`waiter`), or the changes that it listens to
-//! (`listen`). They are sent to rmcp's peer, which writes them as lines or as events of the response. Each one waits until the one before
-//! it is on its way (`pace` limits them), and counts as unread (`unread`).
+//! (`listen`). They are lines of rmcp's peer, or events of the response (`exchange`). Each one waits until the one before it is on its way
+//! (`pace` limits them), and counts as unread (`unread`).
 //!
 //! Nothing here approves a call. The user of a client can answer a question of the client's own call.
 
@@ -17,6 +17,7 @@ mod card;
 mod connection;
 mod deliveries;
 mod endpoint;
+mod exchange;
 mod frame;
 mod key;
 mod lanes;
@@ -34,4 +35,4 @@ mod waiter;
 
 pub use endpoint::{Endpoint, ServeError};
 pub use parts::{EndpointBounds, EndpointParts, Ready};
-pub use unread::{Sent, Unread};
+pub use unread::Unread;

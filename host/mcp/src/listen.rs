@@ -7,8 +7,7 @@ use dispatch::ports::{Facts, Position};
 use dispatch::{Item, Live};
 use domain::{Span, TurnId};
 use rmcp::model::{
-    CustomNotification, DetailedTask, ErrorData, RequestId, ServerNotification, TaskPayload, TaskStatus,
-    ToolListChangedNotification,
+    CustomNotification, ErrorData, RequestId, ServerNotification, TaskStatus, ToolListChangedNotification,
 };
 use rmcp::{Peer, RoleServer};
 use serde::Deserialize;
@@ -21,7 +20,7 @@ use crate::pace::Pace;
 use crate::parts::Shared;
 use crate::questions::CanAsk;
 use crate::tasks;
-use crate::unread::size;
+use crate::unread::Unsent;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -89,10 +88,10 @@ impl Subscription {
         if !ids.is_empty() {
             accepted["taskIds"] = ids.into();
         }
-        self.send("notifications/subscriptions/acknowledged", json!({ FILTER: accepted })).await?;
+        self.send("notifications/subscriptions/acknowledged", json!({ FILTER: accepted }), None).await?;
         let list = async {
             while has_list && changed(shared, &mut changes).await {
-                self.send("notifications/tools/list_changed", json!({})).await?;
+                self.send("notifications/tools/list_changed", json!({}), None).await?;
             }
             std::future::pending().await
         };
@@ -113,14 +112,16 @@ impl Subscription {
             for turn in std::mem::take(&mut changed) {
                 let Some(seen) = tasks.get_mut(&turn) else { continue };
                 handle.sleep(pace.until_next(handle.now())).await;
-                let task = tasks::read(&self.calls, &turn.to_string(), self.can_ask).await?;
+                let (task, counted) = tasks::read(&self.calls, &turn.to_string(), self.can_ask).await?;
                 let now = Some((task.task.status, task.task.status_message.clone()));
                 if *seen == now {
                     continue;
                 }
                 *seen = now;
                 let has_ended = is_terminal(task.task.status);
-                self.send_task(task).await?;
+                let params = serde_json::to_value(&task);
+                let params = params.map_err(|_| ErrorData::internal_error("the host failed", None))?;
+                self.send("notifications/tasks", params, counted).await?;
                 pace.sent(handle.now());
                 if has_ended {
                     tasks.remove(&turn);
@@ -136,29 +137,10 @@ impl Subscription {
         std::future::pending().await
     }
 
-    /// Sends the state of a task.
-    async fn send_task(&self, task: DetailedTask) -> Result<(), NoResult> {
-        let is_counted = matches!(task.payload, TaskPayload::Completed { .. } | TaskPayload::Failed { .. });
-        let fault = |_| ErrorData::internal_error("the host failed", None);
-        let params = serde_json::to_value(&task).map_err(fault)?;
-        if is_counted {
-            self.send_counted("notifications/tasks", params).await
-        } else {
-            self.send("notifications/tasks", params).await
-        }
-    }
-
-    async fn send(&self, method: &str, params: Value) -> Result<(), NoResult> {
-        self.calls.unread.charge(size(&params), None).map_err(NoResult::Unread)?;
-        self.send_counted(method, params).await
-    }
-
-    /// Sends a notification, and waits until it is on its way.
-    async fn send_counted(&self, method: &str, mut params: Value) -> Result<(), NoResult> {
+    async fn send(&self, method: &str, mut params: Value, counted: Option<Unsent>) -> Result<(), NoResult> {
         params["_meta"] = json!({ SUBSCRIPTION: self.id });
         let notification = ServerNotification::CustomNotification(CustomNotification::new(method, Some(params)));
-        let sent = self.peer.send_notification(notification).await;
-        sent.map_err(|_| ErrorData::internal_error("the client has left", None).into())
+        self.calls.notify(&self.peer, notification, counted).await
     }
 }
 
@@ -183,21 +165,20 @@ fn turn_of(item: &Item) -> Option<TurnId> {
 
 /// Waits until the tools have changed. Returns false if they never change again, because the host ends. The future can be dropped:
 /// the next one reports the change.
-pub(crate) async fn changed(shared: &Shared, changes: &mut watch::Receiver<()>) -> bool {
+async fn changed(shared: &Shared, changes: &mut watch::Receiver<()>) -> bool {
     let has_changed = changes.clone().changed().await.is_ok();
     shared.parts.handle.sleep(SETTLE).await;
     changes.mark_unchanged();
     has_changed
 }
 
-/// The notification of older revisions.
-pub(crate) fn list_changed() -> ServerNotification {
-    ServerNotification::ToolListChangedNotification(ToolListChangedNotification::default())
-}
-
-/// Tells a client of an older revision each change of the tools.
-pub(crate) async fn tell_changes(shared: &Shared, peer: Peer<RoleServer>) {
-    let mut changes = shared.parts.handle.tool_changes();
-    while changed(shared, &mut changes).await && peer.send_notification(list_changed()).await.is_ok() {}
+/// Tells a client of an older revision each change of the tools. `send` returns false if the client has left.
+pub(crate) async fn tell_changes<T, F: Future<Output = bool>>(
+    shared: &Shared,
+    mut changes: watch::Receiver<()>,
+    send: impl Fn(ServerNotification) -> F,
+) -> T {
+    let change = || ServerNotification::ToolListChangedNotification(ToolListChangedNotification::default());
+    while changed(shared, &mut changes).await && send(change()).await {}
     std::future::pending().await
 }

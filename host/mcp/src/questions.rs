@@ -12,7 +12,8 @@ use domain::{Call, CallId, Digest, Json, Refusal, Suspension, SuspensionId, Turn
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ErrorData, InputRequest, InputRequests,
-    InputRequiredResult, InputResponses, JsonObject, ProtocolVersion, RequestStateCodec, SealOptions, ServerRequest,
+    InputRequiredResult, InputResponses, JsonObject, ProtocolVersion, RequestId, RequestStateCodec, SealOptions,
+    ServerRequest,
 };
 use rmcp::service::PeerRequestOptions;
 use rmcp::{Peer, RoleServer};
@@ -210,19 +211,51 @@ pub(crate) async fn send(
         let InputRequest::Elicitation(request) = request else { return None };
         let request = ServerRequest::ElicitRequest(request);
         let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.ok()?;
-        let id = sent.id.clone();
+        let mut shown = Shown { peer, id: Some(sent.id.clone()) };
         let response = tokio::select! {
-            response = sent.await_response() => response.ok()?,
+            response = sent.await_response() => response,
             () = &mut ended => {
-                let over = CancelledNotificationParam::new(Some(id), Some("the question was answered or has ended".to_owned()));
-                let _ = peer.send_notification(CancelledNotification::new(over).into()).await;
+                shown.close("the question was answered or has ended").await;
                 break;
             }
         };
+        shown.id = None;
+        let response = response.ok()?;
         let ClientResult::ElicitResult(response) = response else { return None };
         responses.insert(key, serde_json::to_value(response).ok()?);
     }
     Some(responses)
+}
+
+/// A question that the client shows. If the host gives it up, because its own request was cancelled, the client closes it.
+struct Shown<'a> {
+    peer: &'a Peer<RoleServer>,
+    /// `None`: the client has closed it.
+    id: Option<RequestId>,
+}
+
+impl Shown<'_> {
+    /// Tells the client to close it.
+    fn close(&mut self, why: &str) -> impl Future<Output = ()> + Send + use<> {
+        let over = self.id.take().map(|id| CancelledNotificationParam::new(Some(id), Some(why.to_owned())));
+        let peer = self.peer.clone();
+        async move {
+            if let Some(over) = over {
+                // If it fails, the client has left.
+                let _ = peer.send_notification(CancelledNotification::new(over).into()).await;
+            }
+        }
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if self.id.is_some()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            drop(runtime.spawn(self.close("the request was cancelled")));
+        }
+    }
 }
 
 /// Takes the client's answer to what the call of this turn waits for. Answers to anything else are ignored.

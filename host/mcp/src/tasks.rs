@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::calls::{Calls, Loaded, NoResult};
 use crate::questions::{CanAsk, Given};
+use crate::unread::Unsent;
 use crate::{questions, results};
 
 /// How often a client should ask, in milliseconds.
@@ -34,9 +35,10 @@ pub(crate) async fn exists(calls: &Calls, id: &str) -> Result<Option<TurnId>, No
     }
 }
 
-/// The state of a task, with what it asks if the client can ask that.
-pub(crate) async fn read(calls: &Calls, id: &str, can_ask: CanAsk) -> Result<DetailedTask, NoResult> {
+/// The state of a task, with what it asks if the client can ask that. One with a result has its count.
+pub(crate) async fn read(calls: &Calls, id: &str, can_ask: CanAsk) -> Result<(DetailedTask, Option<Unsent>), NoResult> {
     let turn = find(calls, id).await?;
+    let mut counted = None;
     let payload = match turn.state {
         TurnState::Open => match can_ask.requests(calls, &turn, None) {
             Some(input_requests) => TaskPayload::InputRequired { input_requests },
@@ -44,13 +46,16 @@ pub(crate) async fn read(calls: &Calls, id: &str, can_ask: CanAsk) -> Result<Det
         },
         TurnState::Ended(..) if is_cancelled(&turn) => TaskPayload::Cancelled,
         // Only an error of the protocol is a failure. A call that failed has a result.
-        TurnState::Ended(..) => match calls.result(&turn) {
-            Ok(result) => TaskPayload::Completed { result: object(&result)? },
-            Err(NoResult::Fault(error)) => TaskPayload::Failed { error: object(&error)? },
-            Err(why) => return Err(why),
-        },
+        TurnState::Ended(..) => {
+            let (result, unsent) = calls.result(&turn)?;
+            counted = Some(unsent);
+            match result {
+                Ok(result) => TaskPayload::Completed { result: object(&result)? },
+                Err(error) => TaskPayload::Failed { error: object(&error)? },
+            }
+        }
     };
-    Ok(DetailedTask::new(task(calls, &turn), payload))
+    Ok((DetailedTask::new(task(calls, &turn), payload), counted))
 }
 
 /// Takes the client's answers to what a task asks.

@@ -5,37 +5,50 @@ use std::io;
 use async_trait::async_trait;
 use serde::Serialize;
 
-/// Runs when a message was sent. It does not block.
-pub type Sent = Box<dyn FnOnce() + Send>;
-
-/// Counts what a client has yet to read. The messages of one request are counted in the order in which they are sent, and each
-/// before it is sent. Messages after the last counted one need not be.
+/// Counts what a client has yet to read.
 #[async_trait]
 pub trait Unread: Send + Sync {
     /// Waits until the client has read enough that another call may be read for it. The memory for that is reserved until the
     /// value is dropped.
     async fn reserve(&self) -> Box<dyn Send + Sync>;
 
-    /// Counts a message of this size, until the client has read it. `sent` runs once the transport has taken it; if the client
-    /// leaves before that, it never runs.
+    /// Counts a message of this size until the value is dropped. HTTP has taken the message then, or the client has left.
     ///
     /// # Errors
     /// The reason, if the client has too much unread. Then the message is not sent.
-    fn charge(&self, bytes: usize, sent: Option<Sent>) -> Result<(), String>;
+    fn charge(&self, bytes: usize) -> Result<Box<dyn Send + Sync>, String>;
 }
 
-/// A pipe. Its host belongs to the client and ends with it, so each message counts as sent.
+/// A client that has always read everything.
 #[async_trait]
 impl Unread for () {
     async fn reserve(&self) -> Box<dyn Send + Sync> {
         Box::new(())
     }
 
-    fn charge(&self, _: usize, sent: Option<Sent>) -> Result<(), String> {
-        if let Some(sent) = sent {
-            sent();
+    fn charge(&self, _: usize) -> Result<Box<dyn Send + Sync>, String> {
+        Ok(Box::new(()))
+    }
+}
+
+/// A message that is counted and not sent yet.
+pub(crate) struct Unsent {
+    _counted: Box<dyn Send + Sync>,
+    then: Option<Then>,
+}
+
+/// Runs when a message was sent. If the client leaves before that, it never runs. It does not block.
+pub(crate) type Then = Box<dyn FnOnce() + Send>;
+
+impl Unsent {
+    pub(crate) fn new(counted: Box<dyn Send + Sync>, then: Option<Then>) -> Self {
+        Self { _counted: counted, then }
+    }
+
+    pub(crate) fn sent(self) {
+        if let Some(then) = self.then {
+            then();
         }
-        Ok(())
     }
 }
 

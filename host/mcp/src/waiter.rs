@@ -13,7 +13,6 @@ use rmcp::{Peer, RoleServer};
 
 use crate::calls::{Calls, NoResult};
 use crate::pace::Pace;
-use crate::unread::size;
 
 /// The maximum size of a message, in characters.
 const MAX_MESSAGE: usize = 200;
@@ -94,14 +93,10 @@ impl Waiter {
     /// Sends a report. It is not abandoned for other work: otherwise it could arrive after the answer.
     async fn send(&mut self, reported: ProgressNotificationParam) -> Result<(), NoResult> {
         let Some(reports) = &self.reports else { return Ok(()) };
-        // A report is not worth the place of an answer.
-        if reports.calls.unread.charge(size(&reported), None).is_err() {
-            return Ok(());
-        }
         let notification = ServerNotification::ProgressNotification(ProgressNotification::new(reported));
         tokio::select! {
-            // If it fails, the client leaves.
-            _ = self.peer.send_notification(notification) => Ok(()),
+            // If it fails, the client leaves, or it has much to read: a report is not worth the place of an answer.
+            _ = reports.calls.notify(&self.peer, notification, None) => Ok(()),
             () = &mut self.leaves => Err(left()),
         }
     }

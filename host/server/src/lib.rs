@@ -41,8 +41,8 @@ pub use http::{document, router, router_with_pages};
 pub use links::{Links, MadeLink, NoLink};
 pub use ports::{
     About, AccessToken, AccessTokens, Authenticate, BackupError, Backups, Checkpoints, ExplainPolicy, Hosts,
-    LongRequests, McpBody, McpClients, McpSent, McpUnread, NotRevoked, PluginFault, Plugins, Ports, ProtectedResource,
-    PutError, RevokedSessions, ServerSettings, Sessions, TokenRefusal,
+    LongRequests, McpBody, McpClients, McpUnread, NotRevoked, PluginFault, Plugins, Ports, ProtectedResource, PutError,
+    RevokedSessions, ServerSettings, Sessions, TokenRefusal,
 };
 pub use serve::{Connections, Tls, TlsError, TlsFiles, serve};
 pub use signed::{OpenedBy, SessionMark, SigningKey};

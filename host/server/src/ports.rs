@@ -118,8 +118,8 @@ pub type McpBody = UnsyncBoxBody<Bytes, Infallible>;
 #[async_trait]
 pub trait McpClients: Send + Sync {
     /// Answers one message of this principal. The server has checked the host name, the origin and the token. A body of unknown
-    /// size is a stream, which the server ends with the token or with the host. If the future or the body is dropped, the client
-    /// has left.
+    /// size is a stream, which the server ends with the token or with the host. HTTP takes each frame when it asks for it. If the
+    /// future or the body is dropped, the client has left.
     async fn answer(&self, by: Principal, request: Request<Bytes>, unread: Arc<dyn McpUnread>) -> Response<McpBody>;
 }
 
@@ -129,16 +129,12 @@ pub trait McpUnread: Send + Sync {
     /// Waits until the principal has read enough to get more. The memory for a read is reserved until the value is dropped.
     async fn reserve(&self) -> Box<dyn Send + Sync>;
 
-    /// Counts a message of this size. Messages are sent in the order in which they are counted. `sent` runs once HTTP has taken
-    /// this one; if the client leaves before that, it never runs.
+    /// Counts a message of this size until the value is dropped. The server counts a frame once HTTP has taken it.
     ///
     /// # Errors
     /// The reason, if the principal has too much else unread. Then the message is not sent.
-    fn charge(&self, bytes: usize, sent: Option<McpSent>) -> std::result::Result<(), String>;
+    fn charge(&self, bytes: usize) -> std::result::Result<Box<dyn Send + Sync>, String>;
 }
-
-/// Runs when a message was sent. It does not block.
-pub type McpSent = Box<dyn FnOnce() + Send>;
 
 /// Explains how the operator's rules and policies would decide a call.
 #[async_trait]

@@ -119,7 +119,7 @@ pub(crate) fn made(
     let name = declaration.name();
     let offer = Offer {
         plugin: &settings.plugin,
-        origin: settings.origin(),
+        origin: settings.target.origin(),
         identity,
         name: settings.tool_name(name),
         declaration,

@@ -1,8 +1,11 @@
 //! One connection to a server: over a pipe to its process, or over HTTP. Both bound everything that the server sends.
 
+use std::sync::Arc;
+
 use domain::Span;
 
 use crate::message::{Answer, NoAnswer};
+use crate::pause::Pause;
 use crate::pipe::Pipe;
 use crate::remote::Remote;
 use crate::settings::{Parts, Place, UpstreamSettings};
@@ -14,21 +17,18 @@ pub(crate) enum Connection {
 }
 
 impl Connection {
-    /// Starts a program, or prepares a connection to a URL.
+    /// Starts a program, or prepares a connection to a URL. `pause` is for all connections to the server.
     ///
     /// # Errors
     /// Why it could not be started.
-    pub(crate) fn start(settings: &UpstreamSettings, parts: &Parts) -> Result<Self, String> {
+    pub(crate) fn start(settings: &UpstreamSettings, parts: &Parts, pause: &Arc<Pause>) -> Result<Self, String> {
         let max = settings.bounds.message;
         match &settings.place {
             Place::Program(program) => {
                 let started = Pipe::start(program, max, &settings.plugin, &settings.redact, &parts.clock);
                 Ok(Self::Pipe(started?))
             }
-            Place::Url(endpoint) => {
-                let (runtime, clock) = (parts.runtime.clone(), parts.clock.clone());
-                Ok(Self::Remote(Remote::new(endpoint, max, runtime, clock)?))
-            }
+            Place::Url(endpoint) => Ok(Self::Remote(Remote::new(endpoint, max, parts, pause.clone())?)),
         }
     }
 

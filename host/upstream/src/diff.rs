@@ -17,8 +17,8 @@ pub struct Review {
     pub origin: Option<String>,
     /// The changes of the operator in the target since the acceptance, by part. All of it if nothing was accepted.
     pub target: Vec<Changed>,
-    /// Whether the acceptance covers the target. Those of earlier versions of this program do not.
-    pub covers_target: bool,
+    /// Whether there is an acceptance that covers the server's table. Those of earlier versions of this program do not.
+    pub covers_server: bool,
     /// By tool, in the server's own names. Tools without a change are left out.
     pub changes: BTreeMap<String, Change>,
     /// The number of tools that are as accepted.
@@ -82,7 +82,7 @@ impl Review {
             digest: Digest::of_parts(&parts.iter().map(String::as_bytes).collect::<Vec<_>>()),
             origin: target.origin(),
             target: between(of_target.map(Target::parts).unwrap_or_default(), target.parts()),
-            covers_target: of_target.is_some(),
+            covers_server: of_target.is_some(),
             changes,
             unchanged,
             is_known: accepted.is_some(),
@@ -95,7 +95,7 @@ impl Review {
     /// Whether an acceptance would change nothing.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
-        self.is_known && self.changes.is_empty() && self.covers_target && self.target.is_empty()
+        self.is_known && self.changes.is_empty() && self.covers_server && self.target.is_empty()
     }
 
     /// The target and the tools that an acceptance accepts.

@@ -18,6 +18,7 @@ mod declaration;
 mod diff;
 mod message;
 mod parts;
+mod pause;
 mod pins;
 mod pipe;
 mod reading;

@@ -31,7 +31,7 @@ pub(crate) enum Answer {
 }
 
 /// Why a request has no answer. The text continues a sentence about the server.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
     /// The server has not carried it out.
     NotSent(String),

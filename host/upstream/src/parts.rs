@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 /// A part with its accepted and its new text.
 pub type Changed = (&'static str, Option<String>, Option<String>);
 
-/// Texts by the names of their parts.
-pub(crate) type Parts = Vec<(&'static str, String)>;
-
 /// The parts that differ.
-pub(crate) fn between(old: Parts, new: Parts) -> Vec<Changed> {
+pub(crate) fn between(old: Vec<(&'static str, String)>, new: Vec<(&'static str, String)>) -> Vec<Changed> {
     let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) = (old.into_iter().collect(), new.into_iter().collect());
     let parts: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).copied().collect();
     let pair = |part: &'static str| (part, old.get(part).cloned(), new.get(part).cloned());

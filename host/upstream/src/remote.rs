@@ -2,13 +2,15 @@
 
 mod exchange;
 mod sse;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dispatch::ports::Clock;
-use domain::{Span, Timestamp};
+use domain::Span;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use tokio::runtime::Handle;
@@ -18,7 +20,8 @@ use tokio::task::JoinHandle;
 use self::exchange::{Answered, Http, NoResponse};
 use self::sse::{Event, Events};
 use crate::message::{self, Answer, Incoming, NoAnswer};
-use crate::settings::Endpoint;
+use crate::pause::Pause;
+use crate::settings::{Endpoint, Parts};
 use crate::unasked::Unasked;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -31,10 +34,7 @@ const MAX_SESSION: usize = 1 << 10;
 /// The time for a message without an answer.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// The longest pause that a server can ask for with `Retry-After`, in seconds.
-const MAX_RETRY_AFTER: u64 = 60;
-
-/// How often the stream of one answer is continued, and the pauses before that, in milliseconds.
+/// The streams of one answer, and the pauses between them, in milliseconds.
 const MAX_STREAMS: usize = 32;
 const MIN_PAUSE: u64 = 100;
 const MAX_PAUSE: u64 = 10_000;
@@ -52,6 +52,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     next: AtomicU64,
     session: Mutex<Session>,
+    pause: Arc<Pause>,
     unasked: Mutex<Unasked>,
     /// Why the connection has ended.
     ended: watch::Sender<Option<String>>,
@@ -64,26 +65,30 @@ struct Shared {
 struct Session {
     id: Option<HeaderValue>,
     revision: Option<HeaderValue>,
-    /// The server has asked for a pause until then.
-    not_before: Option<Timestamp>,
 }
 
 impl Remote {
     /// # Errors
     /// Why no request can be sent. The text continues a sentence about the server.
-    pub(crate) fn new(endpoint: &Endpoint, max: usize, runtime: Handle, clock: Arc<dyn Clock>) -> Result<Self, String> {
+    pub(crate) fn new(endpoint: &Endpoint, max: usize, parts: &Parts, pause: Arc<Pause>) -> Result<Self, String> {
+        Ok(Self::over(Http::new(endpoint)?, max, parts, pause))
+    }
+
+    fn over(http: Http, max: usize, parts: &Parts, pause: Arc<Pause>) -> Self {
+        let (clock, runtime) = (parts.clock.clone(), parts.runtime.clone());
         let shared = Shared {
-            http: Http::new(endpoint)?,
+            http,
             max,
             next: AtomicU64::default(),
             session: Mutex::default(),
+            pause,
             unasked: Mutex::new(Unasked::new(clock.now(), max)),
             clock,
             ended: watch::Sender::default(),
             has_lost_session: AtomicBool::default(),
             changed: AtomicBool::default(),
         };
-        Ok(Self { shared: Arc::new(shared), runtime })
+        Self { shared: Arc::new(shared), runtime }
     }
 
     pub(crate) async fn initialized(&self, revision: &str) -> Result<(), String> {
@@ -120,7 +125,7 @@ impl Remote {
         if self.has_lost_session() {
             return Err(NoAnswer::SessionEnded);
         }
-        self.shared.check_pause().map_err(NoAnswer::NotSent)?;
+        self.shared.pause.check().map_err(NoAnswer::NotSent)?;
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let (shared, text) = (self.shared.clone(), message::request(id, method, params));
         let is_first = method == "initialize";
@@ -198,14 +203,6 @@ impl Shared {
     fn broken(&self, why: String) -> NoAnswer {
         self.end(&why);
         NoAnswer::Unknown(why)
-    }
-
-    fn check_pause(&self) -> Result<(), String> {
-        let left = self.session().not_before.map_or(0, |at| at.millis().saturating_sub(self.clock.now().millis()));
-        if left > 0 {
-            return Err(format!("has asked for a pause, which ends in {} seconds", left.div_ceil(1_000)));
-        }
-        Ok(())
     }
 
     /// Sends a message without an answer.
@@ -294,8 +291,7 @@ impl Shared {
         let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
         let is_busy = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         if is_busy && let Some(seconds) = seconds {
-            let seconds = seconds.min(MAX_RETRY_AFTER);
-            self.session().not_before = Some(self.clock.now() + Span::from_secs(seconds));
+            let seconds = self.pause.begin(seconds);
             return format!("is busy (HTTP {}) and asks for a pause of {seconds} seconds", status.as_u16());
         }
         let number = status.as_u16();
@@ -343,7 +339,7 @@ impl Shared {
     /// Reads events until the answer. A stream that ends before it is continued if the server gave its events ids.
     async fn streamed(&self, id: u64, mut answered: Answered) -> Result<Answer, NoAnswer> {
         let mut events = Events::new(self.max);
-        for _ in 0..MAX_STREAMS {
+        for number in 1.. {
             let why = loop {
                 if let Some(event) = events.next().map_err(|why| self.broken(why))? {
                     if let Some(answer) = self.event(id, event).await? {
@@ -360,8 +356,11 @@ impl Shared {
             self.count(events.unfinished())?;
             events.restart();
             let Some(last) = events.last_id.clone() else { return Err(NoAnswer::Unknown(why)) };
-            let pause = events.retry.unwrap_or(MIN_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
-            self.clock.sleep(Span::from_millis(pause)).await;
+            if number == MAX_STREAMS {
+                break;
+            }
+            let pause = Span::from_millis(events.retry.unwrap_or(MIN_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE));
+            self.clock.sleep(pause.max(self.pause.left())).await;
             answered = match self.sent(Method::GET, String::new(), Some(&last)).await {
                 Ok(answered) if answered.head.status == StatusCode::OK && kind(&answered) == "text/event-stream" => {
                     answered
@@ -369,7 +368,7 @@ impl Shared {
                 _ => return Err(NoAnswer::Unknown(why)),
             };
         }
-        Err(self.broken(format!("ended a stream {MAX_STREAMS} times without an answer")))
+        Err(NoAnswer::Unknown(format!("ended {MAX_STREAMS} streams without an answer")))
     }
 
     /// The answer, if the event is it.

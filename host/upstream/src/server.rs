@@ -25,6 +25,7 @@ use crate::catalog::{self, Catalog};
 use crate::declaration::Declaration;
 use crate::diff::{Gate, Review};
 use crate::message::NoAnswer;
+use crate::pause::Pause;
 use crate::pins::Pins;
 use crate::settings::{Parts, UpstreamSettings};
 use crate::{Problem, result};
@@ -38,6 +39,7 @@ pub(crate) struct Server {
     parts: Parts,
     pins: Arc<Pins>,
     state: tokio::sync::Mutex<State>,
+    pause: Arc<Pause>,
     tools: Tools,
     free: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -51,6 +53,7 @@ impl Server {
         let of_server = accepted.of(settings.name());
         let catalog = Catalog::new(&settings, identity, of_server, None, &parts.make, &Catalog::default());
         let tools = Tools::new(accepted, catalog);
+        let pause = Arc::new(Pause::new(parts.clock.clone()));
         let free = Arc::new(Semaphore::new(settings.bounds.concurrency.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
             settings,
@@ -58,6 +61,7 @@ impl Server {
             parts,
             pins,
             state: tokio::sync::Mutex::default(),
+            pause,
             tools,
             free,
             waiting: AtomicUsize::new(0),

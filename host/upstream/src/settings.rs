@@ -99,14 +99,6 @@ impl UpstreamSettings {
         self.plugin.upstream().unwrap_or(self.plugin.as_str())
     }
 
-    /// Where the server is, if it is not a program.
-    pub(crate) fn origin(&self) -> Option<String> {
-        match &self.place {
-            Place::Program(_) => None,
-            Place::Url(endpoint) => Some(endpoint.url.origin().ascii_serialization()),
-        }
-    }
-
     /// The name of a tool in the catalog.
     pub(crate) fn tool_name(&self, tool: &str) -> String {
         format!("{}__{tool}", self.name())

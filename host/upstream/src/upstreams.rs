@@ -38,8 +38,8 @@ pub struct UpstreamStatus {
     pub tools: Vec<String>,
     /// The tools that are not, with the reason.
     pub problems: BTreeMap<String, Problem>,
-    /// Whether the acceptance is of an earlier version of this program, which did not cover the server's table.
-    pub covers_no_target: bool,
+    /// Whether an acceptance, if there is one, covers the server's table. Those of earlier versions of this program do not.
+    pub covers_server: bool,
     /// Why the server could not be used when it was last needed.
     pub fault: Option<String>,
 }
@@ -64,7 +64,7 @@ impl Upstreams {
         for server in self.servers.values().cloned() {
             starting.spawn(async move {
                 let plugin = &server.settings.plugin;
-                match server.settings.origin() {
+                match server.settings.target.origin() {
                     None => tracing::warn!(
                         upstream = %plugin,
                         "this MCP server runs outside the sandbox, with the rights of the host"
@@ -73,7 +73,7 @@ impl Upstreams {
                         tracing::warn!(upstream = %plugin, %origin, "this MCP server runs outside the sandbox, elsewhere");
                     }
                 }
-                if server.covers_no_target() {
+                if !server.covers_server() {
                     let name = plugin.upstream().unwrap_or_default();
                     tracing::warn!(
                         upstream = %plugin,
@@ -190,11 +190,11 @@ impl Upstreams {
             let catalog = server.catalog();
             UpstreamStatus {
                 plugin: server.settings.plugin.clone(),
-                origin: server.settings.origin(),
+                origin: server.settings.target.origin(),
                 identity: server.identity,
                 tools: catalog.tools.keys().cloned().collect(),
                 problems: catalog.problems.clone(),
-                covers_no_target: server.covers_no_target(),
+                covers_server: server.covers_server(),
                 fault: server.fault(),
             }
         };

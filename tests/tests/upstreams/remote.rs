@@ -135,10 +135,18 @@ fn ended_session_is_begun_again_once() {
     server.forget();
     assert_eq!(called(&host, "fake__echo", json!({"text": "again"}))["result"], r#"echo {"text":"again"}"#);
     assert_eq!(server.count("initialize"), before + 1);
-    server.become_("404");
+    server.become_("forgetful");
+    let calls = server.count("tools/call");
     let (code, message) = error(&host, "fake__echo");
-    assert!(code == "tool_unavailable" && message.contains("HTTP 404"), "{message}");
-    assert_eq!(server.count("initialize"), before + 2, "one new session is tried, and no more");
+    assert!(
+        code == "tool_unavailable" && message.contains("ends each new session; nothing was carried out"),
+        "{message}"
+    );
+    assert_eq!(
+        (server.count("initialize"), server.count("tools/call")),
+        (before + 2, calls + 2),
+        "one new session is tried"
+    );
 }
 
 #[test]

@@ -90,7 +90,7 @@ struct Use<'a> {
     folder: Option<&'a str>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 enum Event {
     /// Before each use of a tool.
     PreToolUse,
@@ -215,18 +215,17 @@ struct Said {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Output {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permission_decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    permission_decision_reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    updated_input: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<Decision>,
-    #[serde(rename = "hookEventName")]
-    event: Event,
+#[serde(tag = "hookEventName", rename_all_fields = "camelCase")]
+enum Output {
+    PreToolUse {
+        permission_decision: &'static str,
+        permission_decision_reason: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updated_input: Option<Box<RawValue>>,
+    },
+    PermissionRequest {
+        decision: Decision,
+    },
 }
 
 /// The decision in an answer to `PermissionRequest`.
@@ -253,20 +252,14 @@ fn said(event: Event, verdict: Verdict) -> Option<Said> {
         Verdict::Open(why) => ("ask", Some(format!("toolgate: {why}")), None),
     };
     let output = match event {
-        Event::PreToolUse => Output {
-            event,
-            permission_decision: Some(decided),
-            permission_decision_reason: Some(why.unwrap_or_else(|| "allowed through toolgate".to_owned())),
+        Event::PreToolUse => Output::PreToolUse {
+            permission_decision: decided,
+            permission_decision_reason: why.unwrap_or_else(|| "allowed through toolgate".to_owned()),
             updated_input: edited,
-            decision: None,
         },
-        Event::PermissionRequest => Output {
-            event,
-            permission_decision: None,
-            permission_decision_reason: None,
-            updated_input: None,
-            decision: Some(Decision { behavior: decided, message: why, updated_input: edited }),
-        },
+        Event::PermissionRequest => {
+            Output::PermissionRequest { decision: Decision { behavior: decided, message: why, updated_input: edited } }
+        }
     };
     Some(Said { output })
 }
@@ -339,12 +332,19 @@ mod tests {
         let other = json!({ "command": "ls -l" });
         let edited = || Verdict::Allowed(Some(other.to_string()));
         let allowed = decision(PreToolUse, Verdict::Allowed(None));
-        assert_eq!((&allowed["permissionDecision"], &allowed["updatedInput"]), (&json!("allow"), &Value::Null));
+        assert_eq!(
+            allowed,
+            json!({
+                "hookEventName": "PreToolUse", "permissionDecision": "allow",
+                "permissionDecisionReason": "allowed through toolgate",
+            })
+        );
         assert_eq!(decision(PreToolUse, edited())["updatedInput"], other);
         assert_eq!(decision(PreToolUse, Verdict::Denied("no".into()))["permissionDecision"], "deny");
         assert_eq!(decision(PreToolUse, Verdict::Open("later".into()))["permissionDecision"], "ask");
         assert_eq!(decision(PermissionRequest, Verdict::Allowed(None))["decision"], json!({ "behavior": "allow" }));
         let edited = decision(PermissionRequest, edited());
+        assert_eq!(edited["hookEventName"], "PermissionRequest");
         assert_eq!(edited["decision"], json!({ "behavior": "allow", "updatedInput": other }));
         let denied = decision(PermissionRequest, Verdict::Denied("no".into()));
         assert_eq!(denied["decision"], json!({ "behavior": "deny", "message": "no" }));

@@ -97,10 +97,10 @@ fn list(options: &Options, terminal: &Terminal) -> Result<(), Report> {
 }
 
 fn status_json(status: &UpstreamStatus) -> String {
-    let UpstreamStatus { plugin, tools, problems, covers_no_target, origin, .. } = status;
+    let UpstreamStatus { plugin, tools, problems, covers_server, origin, .. } = status;
     let problems: serde_json::Map<_, _> =
         problems.iter().map(|(tool, problem)| (tool.clone(), Value::from(problem.to_string()))).collect();
-    json!({ "name": plugin.upstream(), "origin": origin, "sandboxed": false, "tools": tools, "not_offered": problems, "covers_server": !covers_no_target })
+    json!({ "name": plugin.upstream(), "origin": origin, "sandboxed": false, "tools": tools, "not_offered": problems, "covers_server": covers_server })
         .to_string()
 }
 
@@ -108,7 +108,7 @@ fn status_text(status: &UpstreamStatus, terminal: &Terminal) -> String {
     let name = terminal.style(Style::Strong, status.plugin.upstream().unwrap_or_default());
     let at = status.origin.as_ref().map(|origin| format!(" at {}", escape::line(origin))).unwrap_or_default();
     let mut lines = vec![format!("{name}  MCP server{at}, outside the sandbox, {} accepted tools", status.tools.len())];
-    if status.covers_no_target {
+    if !status.covers_server {
         lines.push(
             "    an earlier version wrote this acceptance, which does not cover the command: review it again"
                 .to_owned(),
@@ -224,7 +224,7 @@ fn as_text(name: &str, review: &Review, terminal: &Terminal) -> String {
         }
     };
     if !review.target.is_empty() {
-        let change = if review.covers_target { "changed" } else { "not accepted yet" };
+        let change = if review.covers_server { "changed" } else { "not accepted yet" };
         text.push_str(&format!("\n{}: {change}\n", terminal.style(Style::Strong, "the server itself")));
         parts(&mut text, &review.target);
     }

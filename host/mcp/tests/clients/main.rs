@@ -11,4 +11,5 @@ mod questions;
 mod streams;
 mod tasks;
 mod tools;
+mod unread;
 mod world;

@@ -330,6 +330,21 @@ async fn request_to_a_client_ends_with_its_question() {
 }
 
 #[tokio::test]
+async fn request_to_a_client_ends_with_the_request_of_its_call() {
+    let host = TestHost::new();
+    let mut client = older(&host, "2025-11-25", json!({ "form": {} })).await;
+    send(&mut client, "ask").await;
+    let (id, _) = requested(&mut client).await;
+    client.write(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"call"}}"#).await;
+    let mut closed = Vec::new();
+    while let Some(message) = client.received().await {
+        closed.extend((message["method"] == "notifications/cancelled").then(|| message["params"]["requestId"].clone()));
+    }
+    assert_eq!(closed, [id]);
+    assert_eq!(host.open().await.len(), 1, "the call stays open");
+}
+
+#[tokio::test]
 async fn older_client_that_does_not_ask_learns_what_waits() {
     let host = TestHost::new();
     let mut client = older(&host, "2025-11-25", json!({ "form": {} })).await;

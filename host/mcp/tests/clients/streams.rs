@@ -1,9 +1,7 @@
 //! Notifications before an answer: the progress of a call, and the changes that a client listens to.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use domain::event::PluginChange;
 use domain::suspension::Decision;
@@ -12,18 +10,16 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
-use toolgate_mcp::{Sent, Unread};
 use toolgate_tests::world::settle;
 
 use crate::http::{modern, request};
 use crate::tasks::{knowing, task};
-use crate::world::{Client, TestHost, about, caller, text};
+use crate::world::{Client, TestHost, about, caller};
 
-type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
 /// The params of a call whose client wants progress.
-fn followed(tool: &str) -> Value {
+pub(crate) fn followed(tool: &str) -> Value {
     json!({ "name": tool, "arguments": {}, "_meta": { "progressToken": "p" } })
 }
 
@@ -294,133 +290,6 @@ async fn progress_of_a_task_reaches_clients_that_listen() {
     assert_eq!(refused["error"]["code"], -32602);
 }
 
-/// A client that has read nothing for a while.
-struct Full(AtomicBool);
-
-#[async_trait]
-impl Unread for Full {
-    async fn reserve(&self) -> Box<dyn Send + Sync> {
-        Box::new(())
-    }
-
-    fn charge(&self, bytes: usize, sent: Option<Sent>) -> Result<(), String> {
-        assert!(bytes > 100, "{bytes}");
-        if self.0.load(Ordering::Relaxed) { Err("read the others first".to_owned()) } else { ().charge(bytes, sent) }
-    }
-}
-
-#[tokio::test]
-async fn outcome_that_was_not_sent_is_not_received() {
-    let host = TestHost::new();
-    let unread = Arc::new(Full(AtomicBool::new(true)));
-    let call = async || {
-        let call = modern("tools/call", json!({ "name": "echo", "arguments": { "a": 1 } }));
-        let response = host.endpoint.answer(caller("alice"), call, unread.clone()).await;
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        serde_json::from_slice::<Value>(&body).unwrap()["result"].take()
-    };
-    let refused = call().await;
-    assert_eq!(refused["isError"], true);
-    assert!(text(&refused).contains("read the others first. Make the same call again"), "{refused}");
-    unread.0.store(false, Ordering::Relaxed);
-    let (first, second) = (call().await, call().await);
-    assert_eq!(first["structuredContent"], json!({ "a": 1 }));
-    let number = |result: &Value| about(result)["call"].as_str().unwrap().rsplit('-').next().unwrap().to_owned();
-    assert_eq!((number(&first), number(&second)), ("1".to_owned(), "2".to_owned()), "the first got the same call");
-}
-
-/// A client that leaves before it has read the first answer.
-#[derive(Default)]
-struct Leaves(Mutex<Vec<Sent>>);
-
-#[async_trait]
-impl Unread for Leaves {
-    async fn reserve(&self) -> Box<dyn Send + Sync> {
-        Box::new(())
-    }
-
-    fn charge(&self, _: usize, sent: Option<Sent>) -> Result<(), String> {
-        self.0.lock().unwrap().extend(sent);
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn outcome_is_received_when_it_was_sent() {
-    let (host, leaves) = (TestHost::new(), Arc::new(Leaves::default()));
-    let call = async || {
-        let call = modern("tools/call", json!({ "name": "echo", "arguments": { "a": 1 } }));
-        let response = host.endpoint.answer(caller("alice"), call, leaves.clone()).await;
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        let result = serde_json::from_slice::<Value>(&body).unwrap()["result"].take();
-        about(&result)["call"].as_str().unwrap().rsplit('-').next().unwrap().to_owned()
-    };
-    assert_eq!((call().await, call().await), ("1".to_owned(), "1".to_owned()), "nothing was sent");
-    leaves.0.lock().unwrap().drain(..).for_each(|sent| sent());
-    assert_eq!(call().await, "2");
-}
-
-/// Reserves the memory for one load at a time.
-struct OneAtATime(Arc<Semaphore>, AtomicUsize);
-
-#[async_trait]
-impl Unread for OneAtATime {
-    async fn reserve(&self) -> Box<dyn Send + Sync> {
-        let reserved = self.0.clone().acquire_owned().await.unwrap();
-        self.1.fetch_add(1, Ordering::Relaxed);
-        Box::new(reserved)
-    }
-
-    /// The client leaves before the message is sent.
-    fn charge(&self, _: usize, _: Option<Sent>) -> Result<(), String> {
-        assert_eq!(self.0.available_permits(), 0, "the turn is still loaded");
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn each_load_of_a_turn_is_reserved() {
-    let host = TestHost::new();
-    let loads = Arc::new(Semaphore::new(0));
-    let echo = json!({ "name": "echo", "arguments": {} });
-    let id = json!({ "name": "echo", "arguments": {}, "_meta": { "dev.toolgate/callId": "chosen" } });
-    let wait = |name| json!({ "name": name, "arguments": { "call": "chosen" } });
-    for (params, least, most) in [
-        // Whether there was such a call, the new one, and its state until it has ended.
-        (echo.clone(), 3, 4),
-        (echo, 2, 2),
-        (id.clone(), 2, 3),
-        (id, 2, 2),
-        (wait("toolgate_wait"), 2, 2),
-        (wait("toolgate_state"), 1, 1),
-    ] {
-        let unread = Arc::new(OneAtATime(loads.clone(), AtomicUsize::new(0)));
-        let (endpoint, counts) = (host.endpoint.clone(), unread.clone());
-        let request = modern("tools/call", params.clone());
-        let answer = tokio::spawn(async move { endpoint.answer(caller("alice"), request, unread).await });
-        settle().await;
-        assert!(!answer.is_finished(), "it loads without a permit");
-        loads.add_permits(1);
-        answer.await.unwrap();
-        assert_eq!(loads.available_permits(), 1, "each reservation ends");
-        loads.forget_permits(1);
-        let count = counts.1.load(Ordering::Relaxed);
-        assert!((least..=most).contains(&count), "{params}: {count}");
-    }
-    let id = task(&host, &mut host.client("alice"), "pay").await["taskId"].take();
-    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
-        let unread = Arc::new(OneAtATime(loads.clone(), AtomicUsize::new(0)));
-        let request = modern(method, knowing(json!({ "taskId": id, "inputResponses": {} })));
-        let endpoint = host.endpoint.clone();
-        let answer = tokio::spawn(async move { endpoint.answer(caller("alice"), request, unread).await });
-        settle().await;
-        assert!(!answer.is_finished(), "{method}");
-        loads.add_permits(1);
-        assert_eq!(answer.await.unwrap().status(), StatusCode::OK, "{method}");
-        loads.forget_permits(1);
-    }
-}
-
 #[tokio::test]
 async fn states_of_tasks_have_a_pace() {
     let host = TestHost::new();
@@ -451,18 +320,4 @@ async fn client_without_tasks_listens_to_none() {
     let most: Vec<_> = (0..64).map(|number| json!(format!("turn_{number}"))).collect();
     listens.send("subscriptions/listen", listing(&most.iter().collect::<Vec<_>>())).await;
     assert_eq!(listens.receive().await["method"], "notifications/subscriptions/acknowledged", "64 are not too many");
-}
-
-#[tokio::test]
-async fn refused_reports_are_not_sent() {
-    let (host, unread) = (TestHost::new(), Arc::new(Full(AtomicBool::new(true))));
-    let (endpoint, request) = (host.endpoint.clone(), modern("tools/call", followed("work")));
-    let full = unread.clone();
-    let asked = tokio::spawn(async move { endpoint.answer(caller("alice"), request, full).await });
-    settle().await;
-    host.report(0.5, &"a report ".repeat(20)).await;
-    unread.0.store(false, Ordering::Relaxed);
-    host.end_work();
-    let response = asked.await.unwrap();
-    assert_eq!(response.headers()["content-type"], "application/json", "there was no report");
 }

@@ -1,13 +1,12 @@
 //! `/mcp`: the messages of MCP clients. The port answers them; this file checks who sends them, and from where.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::{HeaderMap, Response, header};
 use domain::principal::Role;
-
+use futures::TryStreamExt as _;
 use http_body_util::BodyExt as _;
 
 use super::App;
@@ -53,11 +52,10 @@ pub(super) async fn exchange(State(app): State<App>, closing: Closing, request: 
         return Err(Error::busy(detail, 1));
     };
     let (mut head, body) = answered.into_parts();
-    let body = if body.size_hint().exact().is_some() {
-        let whole = body.collect().await.unwrap_or_else(|never| match never {}).to_bytes();
-        head.headers.insert(header::CONTENT_LENGTH, whole.len().into());
+    let body = if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(header::CONTENT_LENGTH, length.into());
         // HTTP takes it later, unless the client has left.
-        Body::from_stream(futures::stream::once(async move { Ok::<_, Infallible>(unread.frame(whole)) }))
+        Body::from_stream(body.into_data_stream().map_ok(move |bytes| unread.frame(bytes)))
     } else {
         let frames = Frames { body, unread, _open: [in_flight, long] };
         Body::from_stream(recheck.stream(frames))

@@ -1,13 +1,16 @@
 //! Who may send messages to `/mcp`, and from where. A port of the test answers them.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
 use domain::{Principal, Span};
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt as _, StreamBody};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -35,7 +38,7 @@ impl McpClients for Echo {
             let events = futures::stream::unfold((self.0.clone(), unread), |(permits, unread)| async move {
                 permits.acquire().await.unwrap().forget();
                 // Too much is not sent.
-                let size = if unread.charge(EVENT, None).is_ok() { EVENT } else { 1 };
+                let size = if unread.charge(EVENT).is_ok() { EVENT } else { 1 };
                 Some((Ok(Frame::data(Bytes::from(vec![b'{'; size]))), (permits, unread)))
             });
             return Response::new(McpBody::new(StreamBody::new(events)));
@@ -178,47 +181,60 @@ async fn unread_events_count_until_they_are_sent() {
     assert_eq!(next(&mut open(&world, "alice").await).await, Some(EVENT), "nothing stays counted");
 }
 
-/// Counts its messages as sent. With `stream`, they are events after one that has no message.
-struct CountsSent(Arc<AtomicUsize>);
+/// Answers with bodies that count their frames when HTTP takes them. With `stream`, the size is unknown.
+struct CountsTaken(Arc<AtomicUsize>);
+
+struct Counted {
+    frames: Vec<&'static str>,
+    is_stream: bool,
+    taken: Arc<AtomicUsize>,
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Frame<Bytes>, Infallible>>> {
+        let frame = self.frames.pop();
+        self.taken.fetch_add(frame.iter().count(), Ordering::Relaxed);
+        Poll::Ready(frame.map(|frame| Ok(Frame::data(frame.into()))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.is_stream { SizeHint::default() } else { SizeHint::with_exact(2) }
+    }
+}
 
 #[async_trait]
-impl McpClients for CountsSent {
-    async fn answer(&self, _: Principal, request: Request<Bytes>, unread: Arc<dyn McpUnread>) -> Response<McpBody> {
-        let count = || {
-            let sent = self.0.clone();
-            let sent = move || {
-                sent.fetch_add(1, Ordering::Relaxed);
-            };
-            unread.charge(EVENT, Some(Box::new(sent))).unwrap();
-        };
-        count();
-        if !request.body().starts_with(b"{\"stream\"") {
-            return Response::new(McpBody::new("{}".to_owned()));
-        }
-        count();
-        let events = [":\n\n", "data: {}\n\n", "data: {}\n\n"].map(|event| Ok(Frame::data(Bytes::from(event))));
-        Response::new(McpBody::new(StreamBody::new(futures::stream::iter(events))))
+impl McpClients for CountsTaken {
+    async fn answer(&self, _: Principal, request: Request<Bytes>, _: Arc<dyn McpUnread>) -> Response<McpBody> {
+        let is_stream = request.body().starts_with(b"{\"stream\"");
+        let frames = if is_stream { vec!["data: {}\n\n", ":\n\n"] } else { vec!["{}"] };
+        Response::new(McpBody::new(Counted { frames, is_stream, taken: self.0.clone() }))
     }
 }
 
 #[tokio::test]
-async fn message_is_sent_when_http_takes_it() {
-    let sent = Arc::<AtomicUsize>::default();
+async fn frame_is_asked_for_when_http_takes_it() {
+    let taken = Arc::<AtomicUsize>::default();
     let mut world = TestServer::with(ServerSettings::default());
-    world.answer_mcp_clients(Arc::new(CountsSent(sent.clone())));
-    let sent = || sent.load(Ordering::Relaxed);
+    world.answer_mcp_clients(Arc::new(CountsTaken(taken.clone())));
+    let taken = || taken.load(Ordering::Relaxed);
     let mut stream = open(&world, "alice").await;
     let mut counts = Vec::new();
     while next(&mut stream).await.is_some() {
-        counts.push(sent());
+        counts.push(taken());
     }
-    assert_eq!(counts, [0, 1, 2], "a comment is no message");
+    assert_eq!(counts, [1, 2]);
     let mut answer = world.router.clone().oneshot(message("alice")).await.unwrap();
-    assert_eq!((sent(), &answer.headers()["content-length"]), (2, &"2".parse().unwrap()));
-    assert_eq!((next(&mut answer).await, sent()), (Some(2), 3));
+    assert_eq!((taken(), &answer.headers()["content-length"]), (2, &"2".parse().unwrap()));
+    assert_eq!((next(&mut answer).await, taken()), (Some(2), 3));
     // The clients leave.
     drop((open(&world, "alice").await, world.router.clone().oneshot(message("alice")).await.unwrap()));
-    assert_eq!(sent(), 3);
+    assert_eq!(taken(), 3);
 }
 
 #[tokio::test]

@@ -67,9 +67,12 @@ impl Http {
     /// # Errors
     /// Why nothing can be sent. The text continues a sentence about the server.
     pub(super) fn new(endpoint: &Endpoint) -> Result<Self, String> {
+        Self::trusting(endpoint, RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() })
+    }
+
+    pub(super) fn trusting(endpoint: &Endpoint, roots: RootCertStore) -> Result<Self, String> {
         let unusable = |_| "cannot be reached: TLS cannot be set up".to_owned();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
         let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let mut config = config.map_err(unusable)?.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -73,6 +73,7 @@ impl Server {
                 Err(why) => self.failed(&mut state, why),
             }
         }
+        self.pause.check()?;
         if state.not_before.is_some_and(|not_before| self.now() < not_before) {
             return Err(format!("{}; it is started again after a pause", state.last));
         }
@@ -135,7 +136,7 @@ impl Server {
 
     /// A new connection, with the tools that the server declares.
     async fn open(&self) -> Result<(Connection, Listed), String> {
-        let connection = Connection::start(&self.settings, &self.parts)?;
+        let connection = Connection::start(&self.settings, &self.parts, &self.pause)?;
         let version = env!("CARGO_PKG_VERSION");
         let params = format!(
             r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"toolgate","version":"{version}"}}}}"#,

@@ -1,27 +1,34 @@
 //! One server with the clock of the tests.
 
 use std::path::Path;
+use std::sync::Barrier;
 
 use domain::{PluginName, tool::Approval};
 use toolgate_tests::clock::SimClock;
+use toolgate_tests::remote::Remote;
 use toolgate_tests::tools::live;
 
 use super::*;
 use crate::settings::Bounds;
-use crate::{AcceptedServer, Place, Program, Target};
+use crate::{AcceptedServer, Endpoint, Place, Program, Target};
 
 /// A server that is this shell script, in this folder, and the number of tools that were made for it.
 fn server(folder: &Path, script: &str, clock: &Arc<SimClock>) -> (Arc<Server>, Arc<AtomicUsize>) {
     let command = ["/bin/sh", "-c", script];
+    let place = Place::Program(Program {
+        command: command.map(Into::into).into(),
+        environment: [("PATH".to_owned(), "/usr/bin:/bin".into())].into(),
+        folder: folder.to_owned(),
+        supervisor: None,
+    });
+    at(folder, place, Target { command: command.map(Into::into).into(), ..Target::default() }, clock)
+}
+
+fn at(folder: &Path, place: Place, target: Target, clock: &Arc<SimClock>) -> (Arc<Server>, Arc<AtomicUsize>) {
     let settings = UpstreamSettings {
         plugin: PluginName::of_upstream("fake").unwrap(),
-        place: Place::Program(Program {
-            command: command.map(Into::into).into(),
-            environment: [("PATH".to_owned(), "/usr/bin:/bin".into())].into(),
-            folder: folder.to_owned(),
-            supervisor: None,
-        }),
-        target: Target { command: command.map(Into::into).into(), ..Target::default() },
+        place,
+        target,
         approval: Approval::RequiresApproval,
         approvals: BTreeMap::new(),
         is_idempotent: false,
@@ -29,7 +36,7 @@ fn server(folder: &Path, script: &str, clock: &Arc<SimClock>) -> (Arc<Server>, A
         bounds: Bounds {
             message: 1 << 20,
             result: 1 << 20,
-            tools: 16,
+            tools: 32,
             declarations: 1 << 20,
             start: Span::from_secs(60),
             concurrency: 1,
@@ -72,6 +79,54 @@ async fn pause_after_failures_doubles_up_to_a_minute() {
         assert!(why.ends_with("; it is started again after a pause"), "start {failures}: {why}");
         assert_eq!((starts(folder.path()), server.fault().is_some()), (failures + 1, true));
         clock.advance(Span::from_millis(1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pause_of_a_refused_start_is_kept() {
+    let (folder, clock, remote) = (tempfile::tempdir().unwrap(), Arc::new(SimClock::default()), Remote::start());
+    let url = remote.url();
+    let place = Place::Url(Endpoint { url: url.parse().unwrap(), token: None });
+    let (server, _) = at(folder.path(), place, Target { url: Some(url), ..Target::default() }, &clock);
+    // Nobody waits longer than a minute.
+    for (mode, seconds) in [("429", 7), ("503 59", 59), ("503 100000", 60)] {
+        remote.become_(mode);
+        let before = remote.count("initialize");
+        let why = failure(&server).await;
+        assert!(why.contains(&format!("asks for a pause of {seconds} seconds")), "{mode}: {why}");
+        clock.advance(Span::from_millis(seconds * 1_000 - 1));
+        let why = failure(&server).await;
+        assert_eq!(why, "has asked for a pause, which ends in 1 seconds", "{mode}");
+        assert_eq!(remote.count("initialize"), before + 1, "{mode}");
+        clock.advance(Span::from_millis(1));
+    }
+    remote.become_("");
+    server.usable().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn older_acceptance_never_replaces_a_newer_one() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), Arc::new(SimClock::default()));
+    let (server, _) = server(folder.path(), "", &clock);
+    for round in 0..200 {
+        let accepted = AcceptedServer { target: None, tools: tools(&[("a", &round.to_string())]) };
+        let known = server.tools.known();
+        let begun = Arc::new(Barrier::new(2));
+        let older = {
+            let (server, begun) = (server.clone(), begun.clone());
+            std::thread::spawn(move || {
+                begun.wait();
+                server.refresh()
+            })
+        };
+        begun.wait();
+        // Now it waits for what is known, in nearly all rounds.
+        (0..100).for_each(|_| std::thread::yield_now());
+        Pins::open(folder.path().join("pins.json")).unwrap().accept("fake", &accepted).unwrap();
+        server.pins.refresh();
+        drop(known);
+        older.join().unwrap();
+        assert_eq!(server.tools.known().accepted.of("fake"), Some(&accepted), "round {round}");
     }
 }
 

@@ -20,8 +20,8 @@ pub(super) struct Tools {
     making: Mutex<()>,
 }
 
-struct Known {
-    accepted: Arc<Accepted>,
+pub(super) struct Known {
+    pub(super) accepted: Arc<Accepted>,
     listed: Option<(Digest, Arc<Listed>)>,
     catalog: Arc<Catalog>,
     /// Why the server is not usable, if it is not.
@@ -34,7 +34,7 @@ impl Tools {
         Self { known: Mutex::new(known), making: Mutex::new(()) }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -54,18 +54,20 @@ impl Server {
         self.tools.known().fault.clone()
     }
 
-    /// Whether the acceptance is of an earlier version of this program, which did not cover the server's table.
-    pub(crate) fn covers_no_target(&self) -> bool {
+    /// Whether an acceptance, if there is one, covers the server's table. Those of earlier versions of this program do not.
+    pub(crate) fn covers_server(&self) -> bool {
         let known = self.tools.known();
-        known.accepted.of(self.settings.name()).is_some_and(|accepted| accepted.target.is_none())
+        known.accepted.of(self.settings.name()).is_none_or(|accepted| accepted.target.is_some())
     }
 
     /// Learns what the operator accepts now. Returns whether that has changed for this server. Blocks.
     pub(crate) fn refresh(&self) -> bool {
         self.pins.refresh();
-        let (accepted, name) = (self.pins.current(), self.settings.name());
+        let name = self.settings.name();
         let has_changed = {
             let mut known = self.tools.known();
+            // Read under the lock, so that an older acceptance never follows a newer one.
+            let accepted = self.pins.current();
             let has_changed = known.accepted.of(name) != accepted.of(name);
             known.accepted = accepted;
             has_changed

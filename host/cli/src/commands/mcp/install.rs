@@ -1,12 +1,14 @@
 //! `mcp install`: adds the command to the configuration of an MCP client.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use toolgate::config::Config;
 
 use crate::args::Data;
@@ -241,17 +243,69 @@ fn change(client: McpClient, earlier: &str, command: &Value) -> Result<Option<Ch
         let is_same = wanted.get(list).and_then(|servers| servers.get(NAME)) == Some(found);
         return if is_same { Ok(None) } else { Err(format!("it has another server with the name {NAME}")) };
     }
-    let text = if earlier.trim().is_empty() { "{}" } else { earlier };
-    let mut file: Map<String, Value> =
-        serde_json::from_str(text).map_err(|error| format!("it is not a JSON object without comments: {error}"))?;
-    let servers = file.entry(list).or_insert_with(|| json!({}));
-    let servers = servers.as_object_mut().ok_or_else(|| format!("its member {list} is not an object"))?;
-    let found = servers.insert(NAME.to_owned(), command.clone());
+    let text = if earlier.trim().is_empty() { "{}\n" } else { earlier };
+    let file = Object::read(text.trim(), "\n")
+        .map_err(|error| format!("it is not a JSON object without comments: {error}"))?;
+    let servers = file.members.get(list).map(|servers| Object::read(servers.get(), &file.gap)).transpose();
+    let servers = servers.map_err(|_| format!("its member {list} is not an object"))?;
+    let found: Option<Value> = match servers.as_ref().and_then(|servers| servers.members.get(NAME)) {
+        Some(found) => Some(serde_json::from_str(found.get()).map_err(|error| error.to_string())?),
+        None => None,
+    };
     if found.as_ref() == Some(command) {
         return Ok(None);
     }
+    let changed = match &servers {
+        Some(servers) => file.with(list, &servers.with(NAME, &servers.laid_out(command))),
+        None => file.with(list, &file.laid_out(&json!({ NAME: command }))),
+    };
     let removed = found.map(|found| entry(client, &found));
-    Ok(Some(Change { removed, added, text: format!("{:#}\n", Value::Object(file)) }))
+    Ok(Some(Change { removed, added, text: text.replacen(text.trim(), &changed, 1) }))
+}
+
+/// An object of JSON as a text. A change of one member leaves all other bytes.
+struct Object<'a> {
+    text: &'a str,
+    members: BTreeMap<String, &'a RawValue>,
+    /// The white space before each member.
+    gap: String,
+}
+
+impl<'a> Object<'a> {
+    /// `line` is the white space before the object's own line.
+    fn read(text: &'a str, line: &str) -> serde_json::Result<Self> {
+        let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
+        let first = text.get(1..).unwrap_or_default();
+        let gap = match first.find('"') {
+            Some(at) if !members.is_empty() => first.get(..at).unwrap_or_default().to_owned(),
+            _ if line.contains('\n') => format!("{line}  "),
+            _ => line.to_owned(),
+        };
+        Ok(Self { text, members, gap })
+    }
+
+    /// A value in the manner of the object: on one line, or on several.
+    fn laid_out(&self, value: &Value) -> String {
+        if self.gap.contains('\n') { format!("{value:#}").replace('\n', &self.gap) } else { value.to_string() }
+    }
+
+    /// The text with this member. A new one is the last.
+    fn with(&self, name: &str, value: &str) -> String {
+        if let Some(found) = self.members.get(name) {
+            let begin = found.get().as_ptr().addr() - self.text.as_ptr().addr();
+            let (before, rest) = self.text.split_at(begin);
+            return format!("{before}{value}{}", rest.get(found.get().len()..).unwrap_or_default());
+        }
+        let inner = self.text.strip_suffix('}').unwrap_or(self.text);
+        let kept = inner.trim_end();
+        let space = if self.gap.contains('\n') { " " } else { "" };
+        let member = format!("{}{}:{space}{value}", self.gap, json!(name));
+        if self.members.is_empty() {
+            let line = self.gap.strip_suffix("  ").unwrap_or(&self.gap);
+            return format!("{{{member}{line}}}");
+        }
+        format!("{kept},{member}{}}}", inner.get(kept.len()..).unwrap_or_default())
+    }
 }
 
 /// Writes the file if it is still the earlier one, which it keeps. After a kill, the file is the earlier or the new one.
@@ -305,16 +359,40 @@ mod tests {
     }
 
     #[test]
-    fn other_members_of_a_file_stay_in_their_order() {
-        let earlier = r#"{"z":1,"mcpServers":{"other":{"command":"x"}},"a":[2]}"#;
-        let change = change(McpClient::Cursor, earlier, &server(McpClient::Cursor)).unwrap().unwrap();
-        let file: Value = serde_json::from_str(&change.text).unwrap();
-        assert_eq!(
-            file.to_string(),
-            json!({ "z": 1, "mcpServers": { "other": { "command": "x" }, "toolgate": server(McpClient::Cursor) }, "a": [2] })
-                .to_string()
-        );
-        assert_eq!(change.removed, None);
+    fn all_other_bytes_of_a_file_stay() {
+        let big = "12345678901234567890123.10";
+        // `|` is where the server comes.
+        for earlier in [
+            "{\"z\":1,\"mcpServers\":{\"other\":{\"n\":BIG}|},\"a\":[2]}",
+            "{ \"mcpServers\" : { } , \"n\" : BIG }",
+            "\n{\r\n\t\"n\": 1.50e1,\r\n\r\n\t\"mcpServers\": {\r\n\t\t\"o\\u0074her\": [ BIG,1 ]|\r\n\t}\r\n}\r\n\r\n",
+            "{\n    \"n\": BIG,\n    \"b\": { }|\n}",
+            "{\"n\":BIG|}\n",
+            "{\"mcpServers\":{\"toolgate\": {\"command\":\"old\"} ,\"n\":BIG}, \"mcp\":{\"toolgate\":1}}",
+        ] {
+            let earlier = earlier.replace("BIG", big);
+            let before = earlier.replace('|', "");
+            let change = change(McpClient::Cursor, &before, &server(McpClient::Cursor)).unwrap().unwrap();
+            let file: Value = serde_json::from_str(&change.text).unwrap();
+            assert_eq!(file["mcpServers"]["toolgate"], server(McpClient::Cursor), "{}", change.text);
+            let (kept, rest) = match earlier.split_once('|') {
+                Some(parts) => parts,
+                None if before.contains("old") => before.split_once("{\"command\":\"old\"}").unwrap(),
+                None => before.split_once(" }").unwrap(),
+            };
+            assert!(change.text.starts_with(kept) && change.text.ends_with(rest), "{}", change.text);
+            assert_eq!(change.removed.is_some(), before.contains("old"));
+            assert_eq!(super::change(McpClient::Cursor, &change.text, &server(McpClient::Cursor)), Ok(None));
+        }
+    }
+
+    #[test]
+    fn server_is_laid_out_as_its_file() {
+        let laid_out = |earlier| change(McpClient::Cursor, earlier, &json!({ "command": "c" })).unwrap().unwrap().text;
+        let new = "{\n  \"mcpServers\": {\n    \"toolgate\": {\n      \"command\": \"c\"\n    }\n  }\n}\n";
+        assert_eq!(laid_out(""), new);
+        assert_eq!(laid_out("{\n  \"mcpServers\": {}\n}\n"), new);
+        assert_eq!(laid_out("{\"a\":1}"), "{\"a\":1,\"mcpServers\":{\"toolgate\":{\"command\":\"c\"}}}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::Principal;
 use http::{Request, Response};
-use mcp::{Endpoint, EndpointBounds, EndpointParts, Ready, Sent, Unread};
+use mcp::{Endpoint, EndpointBounds, EndpointParts, Ready, Unread};
 use registry::Registry;
 use server::{McpBody, McpClients, McpUnread};
 use toolgate::Host;
@@ -56,8 +56,8 @@ impl Unread for Counted {
         self.0.reserve().await
     }
 
-    fn charge(&self, bytes: usize, sent: Option<Sent>) -> Result<(), String> {
-        self.0.charge(bytes, sent)
+    fn charge(&self, bytes: usize) -> Result<Box<dyn Send + Sync>, String> {
+        self.0.charge(bytes)
     }
 }
 
