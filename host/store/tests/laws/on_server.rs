@@ -128,6 +128,20 @@ pub(crate) async fn behind_proxy(deadline: Duration) -> (String, Proxy, Postgres
     (name, proxy, store)
 }
 
+/// Waits until the store has a failure of this kind, or none.
+pub(crate) async fn until_failure_is(store: &PostgresStore, kind: Option<FaultKind>) {
+    let reached = async {
+        while store.health().failure.map(|failure| failure.kind) != kind {
+            // A read takes a little time, also if it fails.
+            drop(store.head().await);
+        }
+    };
+    tokio::time::timeout(PATIENCE, reached).await.unwrap();
+}
+
+/// When a store whose health does not change fails a test.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Of an operator.
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -180,9 +194,7 @@ async fn commit_that_never_happens_is_given_up() {
     proxy.cut(Cut::BeforeCommit, 10);
     let Err(AppendError::Fault(fault)) = store.append(&commit(1, 0, 1)).await else { panic!("each one was cut") };
     assert_eq!((fault.kind, proxy.cuts()), (FaultKind::NoAnswer, 10), "{fault}");
-    while store.health().failure.is_some() {
-        tokio::task::yield_now().await;
-    }
+    until_failure_is(&store, None).await;
     store.append(&commit(1, 0, 1)).await.unwrap();
     assert_eq!(verified(&store).await, 1);
 }
@@ -219,9 +231,7 @@ async fn host_without_its_server_says_so_and_recovers() {
     assert!(store.key_value().set("p", "b", b"k", b"v", crate::store::NamespaceQuota::UNBOUNDED).is_err());
     proxy.close(false);
     // Nobody commits meanwhile.
-    while store.health().failure.is_some() {
-        tokio::task::yield_now().await;
-    }
+    until_failure_is(&store, None).await;
     assert_eq!(store.health().failures, 1, "attempts that fail again are the same failure");
     store.append(&commit(1, 1, 2)).await.unwrap();
     assert_eq!(verified(&store).await, 2);

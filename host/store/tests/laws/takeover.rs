@@ -6,7 +6,7 @@ use dispatch::ports::{AppendError, Audit as _, FaultKind, Health as _, Log as _,
 
 use crate::given::commit;
 use crate::machine::is_left_out;
-use crate::on_server::{behind_proxy, settings, verified};
+use crate::on_server::{behind_proxy, settings, until_failure_is, verified};
 use crate::proxy::Cut;
 use crate::server;
 use crate::store::{KeyValue, KeyValueError, NamespaceQuota, PostgresSettings, PostgresStore};
@@ -38,12 +38,6 @@ fn end_writer(name: &str) {
     assert_eq!(ended, "1");
 }
 
-async fn failed(store: &PostgresStore) {
-    while store.health().failure.is_none() {
-        tokio::task::yield_now().await;
-    }
-}
-
 /// The store takes no commits and no values, although it had time to try again, and says what to do.
 async fn assert_final(store: &PostgresStore, reason: &str) {
     let failure = store.health().failure.unwrap();
@@ -54,9 +48,7 @@ async fn assert_final(store: &PostgresStore, reason: &str) {
     proxy.close(true);
     assert!(other.append(&commit(1, 0, 1)).await.is_err());
     proxy.close(false);
-    while other.health().failure.is_some() {
-        tokio::task::yield_now().await;
-    }
+    until_failure_is(&other, None).await;
     let Err(AppendError::Fault(fault)) = store.append(&commit(9, 0, 9)).await else { panic!("the store goes on") };
     assert_eq!(fault.to_string(), failure.to_string());
     assert!(set(&store.key_value(), b"refused").await.is_err());
@@ -86,7 +78,7 @@ async fn idle_host_notices_that_commits_are_lost() {
         return;
     }
     let (name, store) = rewound(end_writer).await;
-    failed(&store).await;
+    until_failure_is(&store, Some(FaultKind::Disk)).await;
     // It is too late now: only a person knows what has happened.
     server::run(&name, "UPDATE toolgate.head SET (position, hash, mark) = (SELECT position, hash, mark FROM later)");
     assert_final(&store, CHANGED).await;
@@ -136,17 +128,13 @@ async fn commit_that_was_answered_with_an_error_is_noticed() {
         assert_eq!(fault.kind, FaultKind::NoAnswer, "{fault}");
         proxy.close(false);
         if cut == Cut::BehindCommit {
-            while store.health().failure.is_none_or(|failure| failure.kind != FaultKind::Disk) {
-                tokio::task::yield_now().await;
-            }
+            until_failure_is(&store, Some(FaultKind::Disk)).await;
             assert_final(&store, "it is at position 2 of the audit, and this host left it at 1").await;
             drop(store);
             let store = PostgresStore::open(&settings(server::url(server::folder(), &name))).await.unwrap();
             assert_eq!(store.head().await.unwrap().position, Position(2));
         } else {
-            while store.health().failure.is_some() {
-                tokio::task::yield_now().await;
-            }
+            until_failure_is(&store, None).await;
             store.append(&commit(1, 1, 2)).await.unwrap();
             assert_eq!(verified(&store).await, 2);
         }
@@ -195,9 +183,7 @@ async fn host_that_lost_its_lock_writes_nothing() {
     assert!(first.append(&commit(1, 2, 3)).await.is_err());
     drop(second);
     assert!(late.await.unwrap().is_err());
-    while first.health().failure.is_none_or(|failure| failure.kind != FaultKind::Disk) {
-        tokio::task::yield_now().await;
-    }
+    until_failure_is(&first, Some(FaultKind::Disk)).await;
     assert_final(&first, "it is at position 2 of the audit, and this host left it at 1").await;
 }
 
@@ -215,7 +201,7 @@ async fn server_that_lost_values_is_noticed() {
     set(&data, b"lost").await.unwrap();
     server::run(&name, "UPDATE toolgate.host SET writes = writes - 1");
     end_writer(&name);
-    failed(&store).await;
+    until_failure_is(&store, Some(FaultKind::Disk)).await;
     assert_final(&store, "has lost data of plugins").await;
 }
 
@@ -244,9 +230,7 @@ async fn full_server_takes_commits_when_it_has_space() {
     }
     assert_eq!(store.health().failure.unwrap().kind, FaultKind::NoSpace);
     server::run(&name, "DROP TRIGGER full_disk ON toolgate.head");
-    while store.health().failure.is_some() {
-        tokio::task::yield_now().await;
-    }
+    until_failure_is(&store, None).await;
     assert_eq!(store.health().failures, 1);
     store.append(&commit(99, 1, 2)).await.unwrap();
     assert_eq!(verified(&store).await, 2);
