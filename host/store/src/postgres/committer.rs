@@ -48,7 +48,7 @@ const MAX_REPEATS: usize = 10;
 
 type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
-/// What became of each commit of a transaction.
+/// The position of each commit of a transaction, or its refusal.
 type Answers = Vec<Result<Position, AppendError>>;
 
 /// A request to the committer.
@@ -70,7 +70,7 @@ pub(super) struct Counters {
 pub(super) struct Committer {
     connector: Connector,
     session: Option<Session>,
-    /// What the last acknowledged transaction has left in the database.
+    /// The mark of the last acknowledged transaction.
     last: Mark,
     fence: Arc<Fence>,
     /// The time for one transaction, and for a new connection after a loss.

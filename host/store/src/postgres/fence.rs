@@ -11,7 +11,7 @@ use super::error::PostgresError;
 use super::rows::{self, column};
 use super::session::{Failure, Session};
 
-/// What the last transaction of commits has left in the database. An equal mark means that there was no other one since.
+/// The state of the database after a transaction of commits. An equal mark means that there was no other one since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) head: Head,
@@ -68,7 +68,7 @@ const BEGIN: &str = "UPDATE host SET term = term + 1 RETURNING term, writes";
 
 pub(super) const STATEMENTS: &[&str] = &[FOUND, BEGIN];
 
-/// What a host knows about its database from its commits before.
+/// The knowledge of a host about its database, from its commits before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     /// After the last acknowledged transaction.

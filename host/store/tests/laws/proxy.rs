@@ -34,7 +34,7 @@ enum Held {
     Answered,
 }
 
-/// What becomes of the next answer of a connection.
+/// The fate of the next answer of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Passed,

@@ -1,4 +1,4 @@
-//! Which commits share a transaction. What the server does with them is in `tests/laws/on_server.rs`.
+//! The commits that share a transaction. The tests with a server are in `tests/laws`.
 
 use dispatch::ports::{Commit, RowChange};
 use domain::journal::ValueChange;
