@@ -90,17 +90,17 @@ fn password_comes_from_a_file_and_is_in_no_message() {
     if Part::Postgres.is_left_out() {
         return;
     }
-    let (name, _) = server::database();
-    server::run(&name, "CREATE ROLE locked LOGIN");
-    let url = format!("postgres:///{name}?user=locked&host=/nowhere");
+    let (name, url) = server::database();
+    server::run(&name, "CREATE ROLE locked LOGIN PASSWORD 'correct horse'");
+    server::run(&name, &format!("GRANT CREATE ON DATABASE {name} TO locked"));
+    let url = url.replace("user=toolgate", "user=locked");
     let table = format!("[store]\nurl = \"{url}\"\npassword_file = \"password\"");
-    let host = Setup::with(&[]).tables(&table).prepare();
-    fs::write(host.folder().join("password"), "correct horse\n").unwrap();
+    let mut host = Setup::with(&[]).tables(&table).prepare();
+    fs::write(host.folder().join("password"), "wrong horse\n").unwrap();
     let refused = host.cli(None, &["serve"]);
-    assert!(
-        refused.code != 0 && refused.err.contains("the database server /nowhere cannot be reached"),
-        "{}",
-        refused.err
-    );
-    assert!(!format!("{}{}", refused.err, refused.out).contains("correct horse"));
+    assert!(refused.code != 0 && refused.err.contains("password authentication failed"), "{}", refused.err);
+    assert!(!format!("{}{}", refused.err, refused.out).contains("wrong horse"));
+    fs::write(host.folder().join("password"), "correct horse\n").unwrap();
+    host.start();
+    assert!(host.agent.get("/v1/status").ok(200)["store"] == "ok");
 }

@@ -81,11 +81,17 @@ pub(crate) fn landlock() -> Result<()> {
 
 /// Makes sure that the programs of a PostgreSQL server are installed: on the path, or in the folder of Debian's package.
 pub(crate) fn postgres() -> Result<()> {
-    if Path::new("/usr/lib/postgresql").is_dir() {
+    if has_server(Path::new("/usr/lib/postgresql")) {
         console::aside("PostgreSQL is installed");
         return Ok(());
     }
     debian_package("postgresql", "postgres --version", "postgres")
+}
+
+/// Whether a server is in the folder of Debian's packages. The package of the client is in the same folder.
+fn has_server(folder: &Path) -> bool {
+    let versions = fs::read_dir(folder).into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin/postgres")).any(|server| server.is_file())
 }
 
 /// Makes sure that a program is installed. Only root installs Debian packages.

@@ -122,7 +122,8 @@ impl Error {
             )),
             FaultKind::Disk => Some(Self::new(
                 Code::StoreFailed,
-                "The disk of the host failed. Restart the host after a failed write; until then it accepts no changes.",
+                "The disk or the database of the host failed, and its log says why. Restart the host after a failed write; until \
+                 then it accepts no changes.",
             )),
             FaultKind::Damaged => Some(Self::new(
                 Code::Damaged,

@@ -9,6 +9,7 @@ mod committer;
 mod connect;
 mod error;
 mod fault;
+mod fence;
 mod inbox;
 mod indexes;
 mod load;
@@ -28,8 +29,8 @@ mod values;
 mod write;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -50,6 +51,7 @@ pub use self::error::PostgresError;
 
 use self::committer::{Committer, Counters, Work};
 use self::connect::Connector;
+use self::fence::Fence;
 use self::plan::Plan;
 use self::reads::Reads;
 use self::values::Values;
@@ -103,7 +105,11 @@ pub struct PostgresStore {
     key_value: KeyValue,
     failed: watch::Receiver<Option<StoreFault>>,
     counters: Arc<Counters>,
-    queue: mpsc::Sender<Work>,
+    /// `None` only while the store is dropped.
+    queue: Option<mpsc::Sender<Work>>,
+    /// Closes when the committer has ended.
+    ended: Mutex<std::sync::mpsc::Receiver<()>>,
+    deadline: Duration,
     /// The threads of all connections. The runtime of a caller may have no I/O.
     runtime: Option<Runtime>,
 }
@@ -115,7 +121,7 @@ impl PostgresStore {
     /// [`PostgresError`].
     pub async fn open(settings: &PostgresSettings) -> Result<Self, PostgresError> {
         let deadline = settings.deadline;
-        let statements = [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, committer::STATEMENTS];
+        let statements = [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, fence::STATEMENTS];
         let statements = statements.into_iter().flatten().copied().collect();
         let connector = Connector::new(&settings.url, settings.password.as_deref(), deadline, statements)?;
         let threads = runtime::Builder::new_multi_thread()
@@ -128,18 +134,24 @@ impl PostgresStore {
         // It is shut down also if the rest fails.
         let mut runtime = Threads(Some(threads));
         let (reads, values) = (connector.readers(settings.readers)?, connector.values(settings.values)?);
-        let lock_wait = settings.lock_wait;
-        let connecting = handle.spawn(async move { (connector.writer(lock_wait).await, connector) });
+        let (lock_wait, fence) = (settings.lock_wait, Arc::<Fence>::default());
+        let of_host = fence.clone();
+        let connecting = handle.spawn(async move { (connector.writer(lock_wait, None, &of_host).await, connector) });
         let (session, connector) = connecting
             .await
             .map_err(|error| PostgresError::Refused { attempted: "connect", reason: error.to_string() })?;
         let ((failing, failed), counters) = (watch::channel(None), Arc::<Counters>::default());
-        let committer = Committer::new(connector, session?, deadline, failing, counters.clone());
-        let (queue, work) = mpsc::channel(MAX_QUEUED);
-        handle.spawn(committer.run(work));
-        let key_value = KeyValue::on(Arc::new(Values::new(handle.clone(), values, deadline, failed.clone())));
+        let committer = Committer::new(connector, session?, fence.clone(), deadline, failing, counters.clone());
+        let ((queue, work), (ending, ended)) = (mpsc::channel(MAX_QUEUED), std::sync::mpsc::channel());
+        handle.spawn(async move {
+            committer.run(work).await;
+            drop::<std::sync::mpsc::Sender<()>>(ending);
+        });
+        let values = Values::new(handle.clone(), values, deadline, failed.clone(), fence, queue.downgrade());
+        let key_value = KeyValue::on(Arc::new(values));
         let reads = Reads::new(handle, reads, deadline);
-        Ok(Self { reads, key_value, failed, counters, queue, runtime: runtime.0.take() })
+        let (queue, ended) = (Some(queue), Mutex::new(ended));
+        Ok(Self { reads, key_value, failed, counters, queue, ended, deadline, runtime: runtime.0.take() })
     }
 
     /// The plugins' key-value data.
@@ -156,7 +168,8 @@ impl PostgresStore {
     ) -> Result<T, StoreFault> {
         let ended = || fault(attempted)("the committer has ended");
         let (reply, answer) = oneshot::channel();
-        self.queue.send(work(reply)).await.map_err(|_| ended())?;
+        let queue = self.queue.as_ref().ok_or_else(ended)?;
+        queue.send(work(reply)).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())
     }
 }
@@ -172,8 +185,14 @@ impl Drop for Threads {
     }
 }
 
+/// Waits until the queued commits are made, as long as for a transaction: a caller may have given up waiting for one.
 impl Drop for PostgresStore {
     fn drop(&mut self) {
+        self.queue = None;
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(self.deadline) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            tracing::error!("the store is closed before the database server has answered; queued commits may be lost");
+        }
         drop(Threads(self.runtime.take()));
     }
 }

@@ -1,46 +1,63 @@
 //! The task that writes. It takes the queued commits, checks each one under the lock of the head, writes all of them in one
 //! transaction, and then replies.
 //!
-//! A `COMMIT` whose answer is lost may have happened. The task never repeats it blindly. It connects again, which waits until
-//! the server has ended the old transaction, and asks for the state of that transaction. It repeats one that did not happen.
+//! Each transaction leaves a mark of its own in the head, and begins only if the head has the mark of the one before. So the task
+//! notices a server that has lost commits, and one that another host has written to. It then takes no more commits: only a person
+//! knows which server is the right one.
+//!
+//! A `COMMIT` whose answer is lost may have happened. The task never repeats it blindly. It connects again, which waits until the
+//! server has ended the old transaction, and reads the mark. It repeats a transaction that did not happen.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dispatch::ports::{AppendError, FaultKind, Head, Position, StoreFault};
+use dispatch::ports::{AppendError, FaultKind, Position, StoreFault};
 use domain::TurnId;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::connect::Connector;
+use super::error::PostgresError;
 use super::fault::no_answer;
+use super::fence::{Fence, Known, Mark};
 use super::load::load;
 use super::plan::Plan;
-use super::rows;
 use super::session::{Failure, Session};
 use super::write::write;
+
+#[cfg(test)]
+mod tests;
 
 /// The largest number of commits in one transaction.
 const MAX_AT_ONCE: usize = 256;
 
-/// The time between two attempts to connect.
+/// The largest size of the records in one transaction, in bytes, unless one commit alone is larger.
+const MAX_BYTES: usize = 16 << 20;
+
+/// The time between two attempts to connect, before the store has failed.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The time between two attempts while nobody commits.
+/// The time between two looks at the connection. After a failure, it doubles with each attempt, up to the maximum.
 const WATCH: Duration = Duration::from_secs(1);
+const MAX_WATCH: Duration = Duration::from_secs(8);
 
 /// How often a transaction that did not happen is repeated.
 const MAX_REPEATS: usize = 10;
 
 type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
+/// The position of each commit of a transaction, or its refusal.
+type Answers = Vec<Result<Position, AppendError>>;
+
 /// A request to the committer.
 pub(super) enum Work {
     Commit(Box<Plan>, Reply<Position, AppendError>),
     /// The committer replies when everything that was written before is on disk.
     Sync(Reply<(), StoreFault>),
+    /// The committer begins a new term of the writers of values.
+    Renew(Reply<(), StoreFault>),
 }
 
 /// The faults of the committer, for those who watch the host.
@@ -53,57 +70,64 @@ pub(super) struct Counters {
 pub(super) struct Committer {
     connector: Connector,
     session: Option<Session>,
+    /// The mark of the last acknowledged transaction.
+    last: Mark,
+    fence: Arc<Fence>,
     /// The time for one transaction, and for a new connection after a loss.
     deadline: Duration,
     failed: watch::Sender<Option<StoreFault>>,
+    /// Whether only a restart of the host ends the failure.
+    is_final: bool,
+    /// The time until the next look at the connection.
+    pause: Duration,
     counters: Arc<Counters>,
 }
 
 /// The end of a transaction.
 enum Outcome {
-    Committed(Vec<Result<Position, AppendError>>),
+    Committed(Answers),
     /// The server refused it, and nothing happened.
     Refused(StoreFault),
     /// It did not happen, and can be repeated.
     NotYet(StoreFault),
     /// The connection was lost after the transaction was sent to its end.
     Unknown(Sent),
+    /// The store has failed.
+    Failed(StoreFault),
 }
 
 /// A transaction that was sent with its `COMMIT`.
 struct Sent {
-    transaction: String,
-    head: Head,
-    answers: Vec<Result<Position, AppendError>>,
+    mark: Mark,
+    answers: Answers,
     fault: StoreFault,
 }
 
 impl Committer {
     pub(super) fn new(
         connector: Connector,
-        session: Session,
+        (session, last): (Session, Mark),
+        fence: Arc<Fence>,
         deadline: Duration,
         failed: watch::Sender<Option<StoreFault>>,
         counters: Arc<Counters>,
     ) -> Self {
-        Self { connector, session: Some(session), deadline, failed, counters }
+        let (session, is_final, pause) = (Some(session), false, WATCH);
+        Self { connector, session, last, fence, deadline, failed, is_final, pause, counters }
     }
 
-    /// Returns when all senders of `queue` are dropped and the queue is empty.
+    /// Returns when all senders of `queue` are dropped and the queue is empty. The lock of the host is then free.
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Work>) {
         let (mut waiting, mut drained) = (VecDeque::new(), Vec::with_capacity(MAX_AT_ONCE));
+        let mut watch = interval(WATCH);
+        watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             if waiting.is_empty() {
-                let receiving = queue.recv_many(&mut drained, MAX_AT_ONCE);
-                if self.failed.borrow().is_none() {
-                    if receiving.await == 0 {
-                        return;
-                    }
-                } else {
-                    match timeout(WATCH, receiving).await {
-                        Ok(0) => return,
-                        Ok(_) => {}
-                        Err(_) => self.recover().await,
+                tokio::select! {
+                    received = queue.recv_many(&mut drained, MAX_AT_ONCE) => if received == 0 { break },
+                    _ = watch.tick() => {
+                        self.look().await;
+                        watch.reset_after(self.pause);
                     }
                 }
             } else {
@@ -116,18 +140,37 @@ impl Committer {
             let batch = batch(&mut waiting);
             self.work(batch).await;
         }
+        self.disconnect();
     }
 
-    /// Tries to connect again, so that the health of the store is known while nobody commits.
-    async fn recover(&mut self) {
-        if self.session.is_some() || self.connect().await.is_ok() {
-            tracing::warn!("the database server answers, and the store takes commits again");
+    /// Tries again after a failure. Otherwise looks whether the connection is still there, so that the health of the store is known
+    /// while nobody commits.
+    async fn look(&mut self) {
+        if self.is_final {
+            return;
+        }
+        if self.failed.borrow().is_none() {
+            if self.session.as_ref().is_some_and(Session::is_closed) {
+                self.disconnect();
+                let _ = self.connect(None).await;
+            }
+            return;
+        }
+        self.pause = (self.pause * 2).min(MAX_WATCH);
+        // A transaction without commits shows that the server takes commits.
+        if self.answers(&[], true).await.is_ok() {
+            tracing::warn!("the store takes commits again");
             self.failed.send_replace(None);
         }
     }
 
+    /// Why the store takes no commits.
+    fn failure(&self) -> Option<StoreFault> {
+        self.failed.borrow().clone()
+    }
+
     async fn work(&mut self, batch: Vec<Work>) {
-        let (mut plans, mut replies, mut syncs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut plans, mut replies, mut syncs, mut renewals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for work in batch {
             match work {
                 Work::Commit(plan, reply) => {
@@ -135,23 +178,10 @@ impl Committer {
                     replies.push(reply);
                 }
                 Work::Sync(reply) => syncs.push(reply),
+                Work::Renew(reply) => renewals.push(reply),
             }
         }
-        let answers = self.answers(&plans, !syncs.is_empty()).await;
-        let (answers, synced) = match answers {
-            Ok(answers) => (answers, Ok(())),
-            // One commit that the server does not take must not keep the others from happening.
-            Err(_) if plans.len() > 1 && self.failed.borrow().is_none() => {
-                let mut answers = Vec::new();
-                for plan in &plans {
-                    let answer = self.answers(std::slice::from_ref(plan), false).await;
-                    answers.extend(answer.unwrap_or_else(|fault| vec![Err(fault.into())]));
-                }
-                let synced = if syncs.is_empty() { Ok(()) } else { self.answers(&[], true).await.map(drop) };
-                (answers, synced)
-            }
-            Err(fault) => (plans.iter().map(|_| Err(fault.clone().into())).collect(), Err(fault)),
-        };
+        let (answers, synced) = self.all_answers(&plans, !syncs.is_empty()).await;
         // A send fails if the caller no longer waits; its commit is still valid.
         for (reply, answer) in replies.into_iter().zip(answers) {
             let _ = reply.send(answer);
@@ -159,14 +189,52 @@ impl Committer {
         for reply in syncs {
             let _ = reply.send(synced.clone());
         }
+        if !renewals.is_empty() {
+            let renewed = self.renew().await;
+            for reply in renewals {
+                let _ = reply.send(renewed.clone());
+            }
+        }
+    }
+
+    /// Makes the commits, together if the server takes all of them.
+    async fn all_answers(&mut self, plans: &[Plan], syncs: bool) -> (Answers, Result<(), StoreFault>) {
+        if plans.is_empty() && !syncs {
+            return (Vec::new(), Ok(()));
+        }
+        let fault = match self.answers_unless_failed(plans, syncs).await {
+            Ok(answers) => {
+                if !plans.is_empty() {
+                    self.pause = WATCH;
+                }
+                return (answers, Ok(()));
+            }
+            Err(fault) => fault,
+        };
+        if plans.len() <= 1 || self.failure().is_some() {
+            return (plans.iter().map(|_| Err(fault.clone().into())).collect(), Err(fault));
+        }
+        // One commit that the server does not take must not keep the others from happening.
+        let mut answers = Vec::new();
+        for plan in plans {
+            let answer = self.answers_unless_failed(std::slice::from_ref(plan), false).await;
+            answers.extend(answer.unwrap_or_else(|fault| vec![Err(fault.into())]));
+        }
+        let synced = if syncs { self.answers_unless_failed(&[], true).await.map(drop) } else { Ok(()) };
+        (answers, synced)
+    }
+
+    async fn answers_unless_failed(&mut self, plans: &[Plan], syncs: bool) -> Result<Answers, StoreFault> {
+        match self.failure() {
+            Some(fault) => Err(fault),
+            None => self.answers(plans, syncs).await,
+        }
     }
 
     /// Makes the commits in one transaction. Each has its own answer, unless the whole transaction fails.
-    async fn answers(&mut self, plans: &[Plan], syncs: bool) -> Result<Vec<Result<Position, AppendError>>, StoreFault> {
+    async fn answers(&mut self, plans: &[Plan], syncs: bool) -> Result<Answers, StoreFault> {
         for _ in 0..MAX_REPEATS {
-            if self.session.is_none() {
-                self.connect().await?;
-            }
+            self.connect(None).await?;
             let mut outcome = self.transaction(plans, syncs).await;
             if let Outcome::Unknown(sent) = outcome {
                 outcome = self.resolve(sent).await;
@@ -174,24 +242,20 @@ impl Committer {
             match outcome {
                 Outcome::Committed(answers) => {
                     self.counters.syncs.fetch_add(1, Ordering::Relaxed);
-                    self.failed.send_replace(None);
                     return Ok(answers);
                 }
-                Outcome::Refused(fault) => {
-                    self.refused(&fault).await;
-                    return Err(fault);
-                }
+                Outcome::Refused(fault) => return Err(self.refused(fault).await),
                 Outcome::NotYet(fault) => tracing::warn!(%fault, "a transaction did not happen and is repeated"),
-                Outcome::Unknown(Sent { fault, .. }) => return Err(self.fail(fault)),
+                Outcome::Unknown(Sent { fault, .. }) | Outcome::Failed(fault) => return Err(fault),
             }
         }
-        Err(self.fail(no_answer("commit")))
+        Err(self.fail(no_answer("commit"), false))
     }
 
     async fn transaction(&mut self, plans: &[Plan], syncs: bool) -> Outcome {
         let Some(session) = &self.session else { return Outcome::NotYet(no_answer("commit")) };
         let loaded = timeout(self.deadline, load(session, plans)).await;
-        let (mut state, transaction) = match loaded {
+        let (mut state, found, next) = match loaded {
             Ok(Ok(loaded)) => loaded,
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
             Ok(Err(Failure::Lost(fault))) => {
@@ -203,6 +267,11 @@ impl Committer {
                 return Outcome::NotYet(no_answer("commit"));
             }
         };
+        if found != self.last {
+            let error = Known { last: self.last, in_doubt: None }.differs(found);
+            self.disconnect();
+            return Outcome::Failed(self.not_connected(&error));
+        }
         let answers: Vec<_> = plans.iter().map(|plan| state.commit(plan)).collect();
         if !state.is_changed() && !syncs {
             // Every refusal depends on commits that are on disk.
@@ -215,66 +284,94 @@ impl Committer {
                 }
             };
         }
-        let fault = match timeout(self.deadline, write(session, &state)).await {
-            Ok(Ok(())) => return Outcome::Committed(answers),
+        let mark = Mark { head: state.head, id: next };
+        let fault = match timeout(self.deadline, write(session, &state, mark)).await {
+            Ok(Ok(())) => {
+                self.last = mark;
+                return Outcome::Committed(answers);
+            }
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
             Ok(Err(Failure::Lost(fault))) => fault,
             Err(_) => no_answer("commit"),
         };
         self.disconnect();
-        Outcome::Unknown(Sent { transaction, head: state.head, answers, fault })
+        Outcome::Unknown(Sent { mark, answers, fault })
     }
 
-    /// Finds out whether a transaction happened.
+    /// Finds out whether a transaction happened. If the server cannot be asked, its callers get an error. If it did happen, no
+    /// observer of the host has seen it, so the next connection then finds a mark that it does not know.
     async fn resolve(&mut self, sent: Sent) -> Outcome {
-        for _ in 0..MAX_REPEATS {
-            if self.connect().await.is_err() {
-                break;
-            }
-            let Some(session) = &self.session else { break };
-            match timeout(self.deadline, happened(session, &sent)).await {
-                Ok(Ok(true)) => return Outcome::Committed(sent.answers),
-                Ok(Ok(false)) => return Outcome::NotYet(sent.fault),
-                Ok(Err(Failure::Refused(fault))) => return Outcome::Unknown(Sent { fault, ..sent }),
-                Ok(Err(Failure::Lost(_))) | Err(_) => self.disconnect(),
-            }
+        match self.connect(Some(sent.mark)).await {
+            Ok(()) if self.last == sent.mark => Outcome::Committed(sent.answers),
+            Ok(()) => Outcome::NotYet(sent.fault),
+            Err(fault) => Outcome::Failed(fault),
         }
-        Outcome::Unknown(sent)
     }
 
-    /// Connects again. While the store has failed, one attempt is made for each batch; otherwise attempts go on until the
+    /// Connects, unless there is a connection. While the store has failed, one attempt is made; otherwise attempts go on until the
     /// deadline.
-    async fn connect(&mut self) -> Result<(), StoreFault> {
-        let is_first = self.failed.borrow().is_none();
+    async fn connect(&mut self, in_doubt: Option<Mark>) -> Result<(), StoreFault> {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        let (is_first, known) = (self.failure().is_none(), Known { last: self.last, in_doubt });
         let connecting = async {
             let mut attempts = interval(PAUSE);
             attempts.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 attempts.tick().await;
-                match self.connector.writer(self.deadline).await {
+                match self.connector.writer(self.deadline, Some(known), &self.fence).await {
                     Err(error) if is_first && error.may_pass() => tracing::debug!(%error, "no connection yet"),
                     connected => return connected,
                 }
             }
         };
-        let fault = match timeout(self.deadline, connecting).await {
-            Ok(Ok(session)) => {
-                self.session = Some(session);
-                return Ok(());
+        let connected = timeout(self.deadline, connecting).await;
+        match connected {
+            Ok(Ok((session, last))) => {
+                (self.session, self.last) = (Some(session), last);
+                Ok(())
             }
-            Ok(Err(error)) => StoreFault { kind: FaultKind::NoAnswer, attempted: "connect", reason: error.to_string() },
-            Err(_) => no_answer("connect"),
-        };
-        Err(self.fail(fault))
+            Ok(Err(error)) => Err(self.not_connected(&error)),
+            Err(_) => Err(self.fail(no_answer("connect"), false)),
+        }
     }
 
-    /// Ends a transaction that the server refused.
-    async fn refused(&mut self, fault: &StoreFault) {
-        tracing::error!(%fault, "the database server refused a transaction");
-        self.counters.failures.fetch_add(1, Ordering::Relaxed);
-        let Some(session) = &self.session else { return };
-        if !matches!(timeout(self.deadline, session.run("ROLLBACK")).await, Ok(Ok(()))) {
+    fn not_connected(&mut self, error: &PostgresError) -> StoreFault {
+        let is_final = matches!(error, PostgresError::Changed { .. } | PostgresError::LostValues);
+        let (kind, attempted) =
+            if is_final { (FaultKind::Disk, "go on with the database") } else { (FaultKind::NoAnswer, "connect") };
+        self.fail(StoreFault { kind, attempted, reason: error.to_string() }, is_final)
+    }
+
+    /// Begins a new term, in which no write of an earlier one happens any more.
+    async fn renew(&mut self) -> Result<(), StoreFault> {
+        if let Some(fault) = self.failure() {
+            return Err(fault);
+        }
+        if let Some(session) = &self.session {
+            match timeout(self.deadline, self.fence.begin(session)).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(Failure::Refused(fault))) => return Err(fault),
+                Ok(Err(Failure::Lost(_))) | Err(_) => self.disconnect(),
+            }
+        }
+        self.connect(None).await
+    }
+
+    /// Ends a transaction that the server refused. Without space, the server takes no other one either.
+    async fn refused(&mut self, fault: StoreFault) -> StoreFault {
+        if let Some(session) = &self.session
+            && !matches!(timeout(self.deadline, session.run("ROLLBACK")).await, Ok(Ok(())))
+        {
             self.disconnect();
+        }
+        match fault.kind {
+            FaultKind::NoSpace | FaultKind::Disk => self.fail(fault, false),
+            FaultKind::NoAnswer | FaultKind::Damaged | FaultKind::Program => {
+                tracing::error!(%fault, "the database server refused a transaction");
+                fault
+            }
         }
     }
 
@@ -284,49 +381,26 @@ impl Committer {
         }
     }
 
-    fn fail(&self, fault: StoreFault) -> StoreFault {
-        tracing::error!(%fault, "the store takes no commits until the database server answers");
-        self.counters.failures.fetch_add(1, Ordering::Relaxed);
+    /// From now on the store takes no commits. Attempts that fail again are the same failure.
+    fn fail(&mut self, fault: StoreFault, is_final: bool) -> StoreFault {
+        if is_final {
+            tracing::error!(%fault, "the store takes no commits until the host is started again");
+        } else if self.failure().is_none() {
+            tracing::error!(%fault, "the store takes no commits until the database server takes them");
+        }
+        if is_final || self.failure().is_none() {
+            self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        self.is_final = is_final;
         self.failed.send_replace(Some(fault.clone()));
         fault
     }
 }
 
-const STATUS: &str = "SELECT pg_xact_status($1::text::xid8) AS status";
-const ENTRY: &str = "SELECT hash FROM commits WHERE position = $1";
-
-pub(super) const STATEMENTS: &[&str] = &[STATUS, ENTRY];
-
-/// Whether a transaction happened. The new connection has the lock of the host, so the old transaction has ended.
-async fn happened(session: &Session, sent: &Sent) -> Result<bool, Failure> {
-    let status = session.query(STATUS, &[&sent.transaction]).await?;
-    let status: Option<String> = status.first().map(|row| rows::column(row, "status")).transpose()?.flatten();
-    match status.as_deref() {
-        Some("committed") => {}
-        Some("aborted") => return Ok(false),
-        // The server has forgotten it, or is another one.
-        _ => {
-            let reason = format!("the state of the transaction {} is unknown", sent.transaction);
-            return Err(StoreFault { kind: FaultKind::NoAnswer, attempted: "commit", reason }.into());
-        }
-    }
-    // The commits must be where this transaction has put them. A standby that took over may have given its number to another.
-    if sent.head == Head::START {
-        return Ok(true);
-    }
-    let entry = session.query(ENTRY, &[&rows::signed(sent.head.position.0)]).await?;
-    let hash = entry.first().map(|row| rows::digest(row, "hash")).transpose()?;
-    if hash == Some(sent.head.hash) {
-        return Ok(true);
-    }
-    let reason = format!("the audit has another entry at position {} than this host wrote", sent.head.position.0);
-    Err(StoreFault::damaged("commit", reason).into())
-}
-
 /// The next commits for one transaction. A removal is alone. A commit that ends a turn is in no batch with an earlier commit to
 /// that turn, whose size it needs, and none follows it.
 fn batch(waiting: &mut VecDeque<Work>) -> Vec<Work> {
-    let (mut batch, mut turns) = (Vec::new(), HashMap::<TurnId, bool>::new());
+    let (mut batch, mut turns, mut bytes) = (Vec::new(), HashMap::<TurnId, bool>::new(), 0);
     while let Some(work) = waiting.front() {
         if let Work::Commit(plan, _) = work {
             let ends = plan.ends();
@@ -334,7 +408,9 @@ fn batch(waiting: &mut VecDeque<Work>) -> Vec<Work> {
                 None => true,
                 Some(has_ended) => !has_ended && ends != Some(turn),
             });
-            if batch.len() == MAX_AT_ONCE || !is_in_order || (plan.is_removal() && !batch.is_empty()) {
+            bytes += plan.bytes;
+            let is_full = batch.len() == MAX_AT_ONCE || bytes > MAX_BYTES || plan.is_removal();
+            if !is_in_order || (is_full && !batch.is_empty()) {
                 break;
             }
             turns.extend(plan.turns().map(|turn| (turn, ends == Some(turn))));

@@ -11,12 +11,13 @@ use tokio_postgres::{Config, Row};
 
 use super::error::PostgresError;
 use super::fault::reason;
+use super::fence::{self, Fence, Known, Mark};
 use super::migrate::{SCHEMA, migrate};
 use super::session::{Failure, Session};
 use super::tls::Tls;
 
-/// The oldest server whose promises are tested. It has `pg_xact_status` for 64-bit ids, which 12 does not have, and its
-/// maintainers still repair it when this format was made.
+/// The oldest server whose promises are tested. It has `gen_random_uuid`, which 12 does not have, and its maintainers still repaired it
+/// when this format was made.
 const OLDEST: i32 = 140_000;
 
 /// The key of the lock that one host holds.
@@ -67,18 +68,29 @@ impl Connector {
     }
 
     /// Connections for the plugins' data. A value is on disk with the next commit at the latest, because the server writes one log
-    /// in order.
+    /// in order. The server gives a statement up before the host does, so that it blocks no later one.
     pub(super) fn values(&self, size: usize) -> Result<Pool, PostgresError> {
-        let timeout = self.deadline.as_millis();
+        let timeout = (self.deadline / 2).as_millis().max(1);
         self.pool(&format!("-c synchronous_commit=off -c statement_timeout={timeout}"), size)
     }
 
-    /// The one connection that writes commits. It has the lock of the host, and the server has been checked.
-    pub(super) async fn writer(&self, lock_wait: Duration) -> Result<Session, PostgresError> {
+    /// The one connection that writes commits. It has the lock of the host, the server has been checked, and the database is as
+    /// the host knows it. Returns the mark of the database too.
+    pub(super) async fn writer(
+        &self,
+        lock_wait: Duration,
+        known: Option<Known>,
+        fence: &Fence,
+    ) -> Result<(Session, Mark), PostgresError> {
         let connection = self.writer.get().await.map_err(|error| self.unreachable(error))?;
         let session = Session::new(connection);
-        match prepare(&session, lock_wait, &self.statements).await {
-            Ok(()) => Ok(session),
+        let prepared = async {
+            prepare(&session, lock_wait, &self.statements).await?;
+            fence::take_over(&session, known, fence).await
+        };
+        let prepared = prepared.await;
+        match prepared {
+            Ok(mark) => Ok((session, mark)),
             Err(error) => {
                 session.close();
                 Err(error)

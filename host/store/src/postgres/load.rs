@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use dispatch::ports::{EndedTurn, Head, NewFacts, Position, RowChange};
+use dispatch::ports::{EndedTurn, NewFacts, Position, RowChange};
 use domain::{CallId, CallIndex, ConversationId, Digest, StandingId, TurnId};
 use futures::future::try_join_all;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::fence::Mark;
 use super::plan::Plan;
 use super::rows::{self, column, damaged, decode, number, of_suspension, of_turn, time, unsigned};
 use super::session::{Column, Failure, Session, column_of};
@@ -34,8 +35,8 @@ pub(super) const STATEMENTS: &[&str] = &[
 ];
 
 const BEGIN: &str = "BEGIN";
-/// The id of the transaction says after a lost connection whether it was committed.
-const HEAD: &str = "SELECT position, hash, pg_current_xact_id()::text AS transaction FROM head FOR UPDATE";
+/// The transaction writes the id `next`, which says after a lost connection whether it was committed.
+const HEAD: &str = "SELECT position, hash, mark, gen_random_uuid() AS next FROM head FOR UPDATE";
 const LOGS: &str = "SELECT wanted.turn, last.number, last.record IS NULL AS is_removed \
     FROM unnest($1::uuid[]) AS wanted (turn) CROSS JOIN LATERAL (SELECT number, record FROM commits \
     WHERE source = 'turn' AND commits.turn = wanted.turn ORDER BY number DESC LIMIT 1) AS last";
@@ -183,26 +184,27 @@ impl Keys {
     }
 }
 
-/// Begins a transaction and takes the lock of the head. Returns what the commits are checked against, and the id of the
-/// transaction.
+/// Begins a transaction and takes the lock of the head. Returns what the commits are checked against, the mark of the transaction
+/// before, and the id for the mark of this one.
 pub(super) async fn load<'a>(
     session: &Session,
     plans: impl IntoIterator<Item = &'a Plan>,
-) -> Result<(State, String), Failure> {
+) -> Result<(State, Mark, Uuid), Failure> {
     let keys = Keys::of(plans);
     // All of them are sent as they are polled, in this order.
     let sent = keys.statements().into_iter().map(async |(statement, columns)| {
         let parameters: Vec<&(dyn ToSql + Sync)> = columns.iter().map(|column| &**column as _).collect();
         Ok::<_, Failure>((statement, session.query(statement, &parameters).await?))
     });
-    let (mut state, mut transaction) = (State::default(), None);
+    let (mut state, mut marks) = (State::default(), None);
     state.sizes = keys.ends.iter().map(|turn| (*turn, Sizes::default())).collect();
     for (statement, rows) in try_join_all(sent).await? {
         for row in &rows {
             match statement {
                 HEAD => {
-                    state.head = Head { position: rows::position(row, "position")?, hash: rows::digest(row, "hash")? };
-                    transaction = Some(column(row, "transaction")?);
+                    let found = Mark::read(row)?;
+                    state.head = found.head;
+                    marks = Some((found, column(row, "next")?));
                 }
                 OWED => state.is_owed = column(row, "is_owed")?,
                 ENDED => state.ended.load(rows::turn(row, "turn")?, ended_row(row)?),
@@ -211,8 +213,8 @@ pub(super) async fn load<'a>(
             }
         }
     }
-    let transaction = transaction.ok_or_else(|| damaged("the head of the audit"))?;
-    Ok((state, transaction))
+    let (found, next) = marks.ok_or_else(|| damaged("the head of the audit"))?;
+    Ok((state, found, next))
 }
 
 /// Adds a row of a table whose rows decide whether a commit may happen.

@@ -1,4 +1,7 @@
-//! The format of the tables. Each format is a file of statements, which runs once, in one transaction under a lock.
+//! The format of the tables. Each format is a file of statements. It runs once, in one transaction of the session that has the lock of
+//! the host.
+
+use std::cmp::Ordering;
 
 use super::error::PostgresError;
 use super::session::Session;
@@ -15,11 +18,13 @@ const KNOWN: i32 = FORMATS.len() as i32;
 /// Makes the tables of the newest format.
 pub(super) async fn migrate(session: &Session) -> Result<(), PostgresError> {
     let refused = PostgresError::refused;
-    session.run(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})")).await.map_err(refused("begin a migration"))?;
     let found = found(session).await?;
-    if found > KNOWN {
-        return Err(PostgresError::Newer { found, known: KNOWN });
+    match found.cmp(&KNOWN) {
+        Ordering::Greater => return Err(PostgresError::Newer { found, known: KNOWN }),
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => {}
     }
+    session.run("BEGIN").await.map_err(refused("begin a migration"))?;
     if found == 0 {
         let made = format!(
             "CREATE SCHEMA IF NOT EXISTS {SCHEMA}; \
@@ -39,9 +44,6 @@ pub(super) async fn migrate(session: &Session) -> Result<(), PostgresError> {
     }
     session.run("COMMIT").await.map_err(refused("commit a migration"))
 }
-
-/// The lock of migrations. Its key is not that of a host.
-const LOCK: i64 = 0x0074_6f6f_6c67_6175;
 
 /// The format of the database; 0 before the first migration.
 async fn found(session: &Session) -> Result<i32, PostgresError> {

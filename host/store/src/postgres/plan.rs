@@ -1,7 +1,7 @@
 //! A commit with its records in their stored form, encoded on the thread of its caller.
 
 use dispatch::ports::{Commit, NewFacts, RowChange, Source, StoreFault};
-use domain::{Digest, TurnId, suspension::Audience};
+use domain::{Digest, TurnId, journal::ValueChange, suspension::Audience};
 
 use crate::fault::fault;
 use crate::record::{self, Record};
@@ -13,6 +13,8 @@ pub(super) struct Plan {
     pub(super) fact: Option<Fact>,
     /// The records of its rows, one for each.
     pub(super) stored: Vec<Stored>,
+    /// The size of its records and values, in bytes.
+    pub(super) bytes: usize,
 }
 
 pub(super) struct Fact {
@@ -41,13 +43,27 @@ impl Stored {
             Self::None | Self::Audiences { .. } => &[],
         }
     }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Record(bytes) => bytes.len(),
+            Self::Audiences { before, after } => [before, after].into_iter().flatten().map(Vec::len).sum(),
+        }
+    }
 }
 
 impl Plan {
     pub(super) fn of(commit: Commit) -> Result<Self, StoreFault> {
         let fact = commit.facts.as_ref().map(Fact::of).transpose()?;
-        let stored = commit.rows.iter().map(stored).collect::<Result<_, _>>()?;
-        Ok(Self { commit, fact, stored })
+        let stored = commit.rows.iter().map(stored).collect::<Result<Vec<_>, _>>()?;
+        let values = commit.rows.iter().map(|row| match row {
+            RowChange::Value(ValueChange { key, value }) => key.len() + value.as_ref().map_or(0, Vec::len),
+            _ => 0,
+        });
+        let records = fact.iter().map(|fact| fact.record.len()).chain(stored.iter().map(Stored::size));
+        let bytes = records.chain(values).sum();
+        Ok(Self { commit, fact, stored, bytes })
     }
 
     /// The turn that the commit ends.

@@ -27,6 +27,12 @@ impl Failure {
     }
 }
 
+impl From<Failure> for StoreFault {
+    fn from((Failure::Refused(fault) | Failure::Lost(fault)): Failure) -> Self {
+        fault
+    }
+}
+
 /// Rows that no host writes: the transaction is given up.
 impl From<StoreFault> for Failure {
     fn from(fault: StoreFault) -> Self {
@@ -79,6 +85,11 @@ impl Session {
     /// Waits for an advisory lock, which the connection has from then on.
     pub(super) async fn lock(&self, key: i64) -> Result<(), Error> {
         self.0.query("SELECT pg_advisory_lock($1)", &[&key]).await.map(drop)
+    }
+
+    /// Whether the connection has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 
     /// Closes the connection, so that the server ends its transaction and its locks.

@@ -13,10 +13,10 @@ use domain::{
     event::TurnEnd,
     journal::ValueChange,
     standing::{StandingRevoked, StandingRow},
-    suspension::Audience,
 };
 
 use super::plan::{Plan, Stored};
+use super::rows::signed;
 use super::table::Table;
 
 /// The log of a turn.
@@ -80,7 +80,6 @@ pub(super) struct EntryRow {
 /// A change of the number of suspensions that wait for an audience.
 pub(super) struct WaitingChange {
     pub(super) audience: Digest,
-    pub(super) of: Audience,
     pub(super) record: Vec<u8>,
     /// The numbers that change, by scope and tool.
     pub(super) counts: Vec<(String, String)>,
@@ -93,7 +92,7 @@ pub(super) struct Added {
     pub(super) commits: Vec<CommitRow>,
     pub(super) entries: Vec<EntryRow>,
     pub(super) kept: Vec<(PrincipalId, i64)>,
-    /// The turns whose logs are removed.
+    /// The turns whose logs of runs are removed.
     pub(super) forgotten_logs: Vec<TurnId>,
     pub(super) waiting: Vec<WaitingChange>,
     pub(super) retention_time: Option<Timestamp>,
@@ -258,6 +257,7 @@ impl State {
             }
             self.ended.remove(id);
             self.logs.put(id, Length::Removed);
+            self.trial.forgotten_logs.push(id);
             self.trial.kept.push((turn.ended.caller.clone(), signed(turn.bytes).saturating_neg()));
         }
         if self.is_owed {
@@ -386,10 +386,10 @@ impl State {
         let scopes = [String::new(), format!("c:{conversation}"), format!("p:{}", change.caller)];
         let tools = ["", &change.tool];
         let counts = || scopes.iter().flat_map(|scope| tools.map(|tool| (scope.clone(), tool.to_owned())));
-        for (audience, record, by) in [(&change.before, before, -1), (&change.after, after, 1)] {
-            let (Some(of), Some(record)) = (audience, record) else { continue };
-            let (audience, of, record, counts) = (Digest::of(record), of.clone(), record.clone(), counts().collect());
-            self.trial.waiting.push(WaitingChange { audience, of, record, counts, by });
+        for (record, by) in [(before, -1), (after, 1)] {
+            let Some(record) = record else { continue };
+            let (audience, record, counts) = (Digest::of(record), record.clone(), counts().collect());
+            self.trial.waiting.push(WaitingChange { audience, record, counts, by });
         }
         match after {
             Some(record) => self.waiting.put(change.suspension, (Digest::of(record), change.clone())),
@@ -400,8 +400,4 @@ impl State {
 
 fn key_of(denial: &Denial) -> (ConversationId, Digest) {
     (denial.conversation.clone(), denial.alike)
-}
-
-fn signed(size: u64) -> i64 {
-    i64::try_from(size).unwrap_or(i64::MAX)
 }

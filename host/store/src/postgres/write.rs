@@ -8,6 +8,7 @@ use domain::{CallIndex, ConversationId, Digest, standing::StandingRow};
 use futures::future::{BoxFuture, join_all};
 use tokio_postgres::types::ToSql;
 
+use super::fence::Mark;
 use super::plan::encoded;
 use super::rows::{self, millis, of_suspension, of_turn, signed};
 use super::session::{Column, Failure, Session, column_of};
@@ -43,8 +44,8 @@ impl Writing<'_> {
     }
 }
 
-/// Writes the changes and commits them.
-pub(super) async fn write(session: &Session, state: &State) -> Result<(), Failure> {
+/// Writes the changes and the mark, and commits them.
+pub(super) async fn write(session: &Session, state: &State, mark: Mark) -> Result<(), Failure> {
     let mut writing = Writing { session, sent: Vec::new() };
     writing.logs(state)?;
     writing.turns(state);
@@ -58,8 +59,8 @@ pub(super) async fn write(session: &Session, state: &State) -> Result<(), Failur
             writing.add(1, statement, columns);
         }
     }
-    let (position, hash) = (signed(state.head.position.0), state.head.hash.as_bytes().to_vec());
-    writing.add(1, HEAD, vec![Box::new(position), Box::new(hash)]);
+    let (position, hash) = (signed(mark.head.position.0), mark.head.hash.as_bytes().to_vec());
+    writing.add(1, HEAD, vec![Box::new(position), Box::new(hash), Box::new(mark.id)]);
     writing.sent.push(Box::pin(session.run("COMMIT")));
     // All of them are polled, so all are sent, also behind a failed one. The first failure is the cause of the others.
     join_all(writing.sent).await.into_iter().collect()
@@ -202,7 +203,6 @@ impl Writing<'_> {
             AUDIENCES,
             vec![
                 column_of(&audiences, |row| row.0.clone()),
-                column_of(&audiences, |row| rows::kind(row.1.1.of.kind)),
                 column_of(&audiences, |row| row.1.0),
                 column_of(&audiences, |row| row.1.1.record.clone()),
             ],

@@ -30,6 +30,8 @@ mod set_aside;
 mod slow_disk;
 mod standing;
 mod system_calls;
+#[cfg(feature = "postgres")]
+mod takeover;
 mod verifying;
 
 use toolgate_store as store;

@@ -1,22 +1,24 @@
 //! The store on a PostgreSQL server: what it refuses, and what becomes of commits when the server or the connection fails.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch::ports::{
     AppendError, Audit as _, Commit, FaultKind, Feed, Health as _, Indexes as _, Loaded, Log as _, Position, RowChange,
-    Walk,
+    StandingApprovals as _, Walk,
 };
 use domain::suspension::SuspensionState;
+use futures::FutureExt as _;
 
 use crate::given::{self, call_of, commit, conversation, owner, row, suspension, turn, with};
 use crate::machine::is_left_out;
 use crate::proxy::{Cut, Proxy};
-use crate::server;
 use crate::store::{PostgresError, PostgresSettings, PostgresStore};
+use crate::{server, standing};
 
-fn settings(url: String) -> PostgresSettings {
+pub(crate) fn settings(url: String) -> PostgresSettings {
     PostgresSettings { readers: 4, values: 2, ..PostgresSettings::new(url) }
 }
 
@@ -37,7 +39,7 @@ async fn refusal(settings: &PostgresSettings) -> PostgresError {
 }
 
 /// Verifies the whole chain. Returns the last position.
-async fn verified(store: &PostgresStore) -> u64 {
+pub(crate) async fn verified(store: &PostgresStore) -> u64 {
     let mut walk = Walk::new(Vec::new());
     for entry in store.chain(Position(0), usize::MAX).await.unwrap() {
         walk.step(&entry).unwrap();
@@ -98,7 +100,7 @@ async fn unsafe_server_is_refused() {
     let refused = refusal(&settings(server::url(server::folder(), "latin"))).await;
     assert!(matches!(&refused, PostgresError::Encoding(encoding) if encoding == "LATIN1"), "{refused}");
 
-    let without_sync = server::start("-c fsync=off");
+    let without_sync = server::start("-c fsync=off", None);
     let refused = refusal(&settings(server::url(&without_sync, "postgres"))).await;
     assert!(matches!(refused, PostgresError::Unsafe { setting: "fsync" }), "{refused}");
     let missing = refusal(&settings(server::url(Path::new("/missing"), "postgres"))).await;
@@ -117,17 +119,31 @@ async fn database_of_a_newer_host_is_refused() {
     assert!(matches!(refused, PostgresError::Newer { found: 99, .. }), "{refused}");
 }
 
-/// Commits to one turn through a proxy that cuts the connection at its next `COMMIT`.
-async fn commit_through(cut: Cut) -> (PostgresStore, Result<Position, AppendError>, Proxy) {
+/// A store behind a proxy.
+pub(crate) async fn behind_proxy(deadline: Duration) -> (String, Proxy, PostgresStore) {
     let (name, _) = server::database();
     let proxy = Proxy::start(server::folder()).await;
-    let store = PostgresStore::open(&settings(server::url(proxy.folder(), &name))).await.unwrap();
-    store.append(&with(commit(1, 0, 1), [owner("ann")])).await.unwrap();
-    proxy.cut(cut);
-    let rows = [call_of(1, "a"), RowChange::Suspension(row(1, SuspensionState::Open))];
-    let answer = store.append(&with(commit(1, 1, 2), rows)).await;
-    (store, answer, proxy)
+    let settings = PostgresSettings { deadline, ..settings(server::url(proxy.folder(), &name)) };
+    let store = PostgresStore::open(&settings).await.unwrap();
+    (name, proxy, store)
 }
+
+/// Waits until the store has a failure of this kind, or none.
+pub(crate) async fn until_failure_is(store: &PostgresStore, kind: Option<FaultKind>) {
+    let reached = async {
+        while store.health().failure.map(|failure| failure.kind) != kind {
+            // A read takes a little time, also if it fails.
+            drop(store.head().await);
+        }
+    };
+    tokio::time::timeout(PATIENCE, reached).await.unwrap();
+}
+
+/// When a store whose health does not change fails a test.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Of an operator.
+const DEADLINE: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commit_whose_answer_is_lost_happens_once() {
@@ -135,9 +151,12 @@ async fn commit_whose_answer_is_lost_happens_once() {
         return;
     }
     for cut in [Cut::BehindCommit, Cut::BeforeCommit, Cut::BeforeAll] {
-        let (store, answer, proxy) = commit_through(cut).await;
-        assert_eq!(proxy.cuts(), 1, "{cut:?}");
-        assert_eq!(answer.unwrap(), Position(2), "{cut:?}");
+        let (_, proxy, store) = behind_proxy(DEADLINE).await;
+        store.append(&with(commit(1, 0, 1), [owner("ann")])).await.unwrap();
+        proxy.cut(cut, 1);
+        let rows = [call_of(1, "a"), RowChange::Suspension(row(1, SuspensionState::Open))];
+        let position = store.append(&with(commit(1, 1, 2), rows)).await.unwrap();
+        assert_eq!((position, proxy.cuts()), (Position(2), 1), "{cut:?}");
         let Loaded::Found(log) = store.load(turn(1)).await.unwrap() else { panic!("{cut:?}: the turn is lost") };
         assert_eq!(log.events.iter().map(given::number).collect::<Vec<_>>(), [1, 2], "{cut:?}");
         assert!(store.suspension(suspension(1)).await.unwrap().is_some());
@@ -149,20 +168,51 @@ async fn commit_whose_answer_is_lost_happens_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_whose_answer_is_lost_are_written_once() {
+    if is_left_out("postgres") {
+        return;
+    }
+    for cut in [Cut::BehindCommit, Cut::BeforeCommit, Cut::BeforeAll] {
+        let (_, proxy, store) = behind_proxy(DEADLINE).await;
+        let given = standing::row(1, 3);
+        store.append(&Commit::rows(vec![RowChange::Standing(Box::new(given.clone()))])).await.unwrap();
+        proxy.cut(cut, 1);
+        store.append(&Commit::rows(vec![RowChange::StandingUse(given.standing.id)])).await.unwrap();
+        assert_eq!(proxy.cuts(), 1, "{cut:?}");
+        assert_eq!(store.standing(given.standing.id).await.unwrap().unwrap().used, 1, "{cut:?}");
+        store.append(&Commit::rows(vec![RowChange::StandingUse(given.standing.id)])).await.unwrap();
+        assert!(store.health().failure.is_none());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commit_that_never_happens_is_given_up() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (_, proxy, store) = behind_proxy(DEADLINE).await;
+    proxy.cut(Cut::BeforeCommit, 10);
+    let Err(AppendError::Fault(fault)) = store.append(&commit(1, 0, 1)).await else { panic!("each one was cut") };
+    assert_eq!((fault.kind, proxy.cuts()), (FaultKind::NoAnswer, 10), "{fault}");
+    until_failure_is(&store, None).await;
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    assert_eq!(verified(&store).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn refusal_whose_answer_is_lost_stays_a_refusal() {
     if is_left_out("postgres") {
         return;
     }
-    let (name, _) = server::database();
-    let proxy = Proxy::start(server::folder()).await;
-    let store = Arc::new(PostgresStore::open(&settings(server::url(proxy.folder(), &name))).await.unwrap());
+    let (_, proxy, store) = behind_proxy(DEADLINE).await;
     store.append(&with(commit(1, 0, 1), [call_of(1, "a")])).await.unwrap();
-    proxy.cut(Cut::BehindCommit);
+    proxy.cut(Cut::BehindCommit, 1);
     let refused = with(commit(2, 0, 2), [call_of(2, "a")]);
     let next = commit(1, 1, 2);
     let both = tokio::join!(store.append(&next), store.append(&refused));
     assert_eq!(both.0.unwrap(), Position(2));
     assert!(matches!(both.1, Err(AppendError::CallExists(of)) if of == turn(1)));
+    assert_eq!(proxy.cuts(), 1);
     assert_eq!(verified(&store).await, 2);
 }
 
@@ -171,11 +221,7 @@ async fn host_without_its_server_says_so_and_recovers() {
     if is_left_out("postgres") {
         return;
     }
-    let (name, _) = server::database();
-    let proxy = Proxy::start(server::folder()).await;
-    let impatient =
-        PostgresSettings { deadline: Duration::from_millis(300), ..settings(server::url(proxy.folder(), &name)) };
-    let store = PostgresStore::open(&impatient).await.unwrap();
+    let (_, proxy, store) = behind_proxy(Duration::from_secs(1)).await;
     store.append(&commit(1, 0, 1)).await.unwrap();
     proxy.close(true);
     let Err(AppendError::Fault(fault)) = store.append(&commit(1, 1, 2)).await else { panic!("there is no server") };
@@ -185,9 +231,8 @@ async fn host_without_its_server_says_so_and_recovers() {
     assert!(store.key_value().set("p", "b", b"k", b"v", crate::store::NamespaceQuota::UNBOUNDED).is_err());
     proxy.close(false);
     // Nobody commits meanwhile.
-    while store.health().failure.is_some() {
-        tokio::task::yield_now().await;
-    }
+    until_failure_is(&store, None).await;
+    assert_eq!(store.health().failures, 1, "attempts that fail again are the same failure");
     store.append(&commit(1, 1, 2)).await.unwrap();
     assert_eq!(verified(&store).await, 2);
 }
@@ -307,5 +352,39 @@ async fn rows_without_facts_get_no_position() {
     let rows = Commit::rows(vec![RowChange::RetentionTime(given::time(7))]);
     assert_eq!(store.append(&rows).await.unwrap(), Position(1));
     store.sync().await.unwrap();
+    assert_eq!(verified(&store).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_store_makes_its_queued_commits() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (_, url) = server::database();
+    let store = PostgresStore::open(&settings(url.clone())).await.unwrap();
+    for number in 0..100 {
+        let given_up = commit(number, 0, number);
+        assert!(store.append(&given_up).now_or_never().is_none(), "a commit takes time");
+    }
+    drop(store);
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    assert_eq!(verified(&store).await, 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificate_of_the_server_is_verified() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let port = TcpListener::bind("localhost:0").unwrap().local_addr().unwrap().port();
+    let folder = server::start("", Some(port));
+    let url = |host: &str| format!("postgres://toolgate@{host}:{port}/postgres");
+    let authorities = format!("?sslrootcert={}", folder.join("certificate.pem").display());
+    let unknown = refusal(&settings(url("localhost"))).await.to_string();
+    assert!(unknown.contains("invalid peer certificate: UnknownIssuer"), "{unknown}");
+    let misnamed = refusal(&settings(format!("{}{authorities}", url("127.0.0.1")))).await.to_string();
+    assert!(misnamed.contains("invalid peer certificate: certificate not valid for name"), "{misnamed}");
+    let store = PostgresStore::open(&settings(format!("{}{authorities}", url("localhost")))).await.unwrap();
+    store.append(&commit(1, 0, 1)).await.unwrap();
     assert_eq!(verified(&store).await, 1);
 }

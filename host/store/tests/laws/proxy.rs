@@ -1,4 +1,4 @@
-//! A proxy that knows one word of PostgreSQL's protocol: it can cut the connection at a `COMMIT`.
+//! A proxy that knows a little of PostgreSQL's protocol. It can cut the connection at a `COMMIT`, and hold a request back.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 /// The name of the socket in the folder of a server.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-/// Where the next `COMMIT` cuts the connection.
+/// Where a `COMMIT` cuts the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// The server gets nothing of what was sent with it.
@@ -24,13 +24,38 @@ pub(crate) enum Cut {
     BehindCommit,
 }
 
+/// How far a request is that is held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Held {
+    Wanted,
+    Here,
+    Released,
+    /// The server has answered it.
+    Answered,
+}
+
+/// The fate of the next answer of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Passed,
+    /// That of a `COMMIT` is lost.
+    Lost,
+    /// It is that of the request that was held back.
+    OfHeld,
+}
+
 struct Shared {
     server: PathBuf,
-    cut: Mutex<Option<Cut>>,
+    /// Where the next connections are cut, the last one first.
+    cut: Mutex<Vec<Cut>>,
     cuts: AtomicUsize,
     is_closed: AtomicBool,
+    /// Whether the next cut also closes the proxy.
+    closes: AtomicBool,
     /// Cuts the present connections when it changes.
     closing: watch::Sender<()>,
+    hold: Mutex<Option<&'static [u8]>>,
+    held: watch::Sender<Held>,
 }
 
 pub(crate) struct Proxy {
@@ -48,7 +73,10 @@ impl Proxy {
             cut: Mutex::default(),
             cuts: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
+            closes: AtomicBool::new(false),
             closing: watch::channel(()).0,
+            hold: Mutex::default(),
+            held: watch::channel(Held::Wanted).0,
         });
         let accepting = shared.clone();
         tokio::spawn(async move {
@@ -65,9 +93,15 @@ impl Proxy {
         self.folder.path()
     }
 
-    /// Cuts the connection of the next `COMMIT`.
-    pub(crate) fn cut(&self, cut: Cut) {
-        *self.shared.cut.lock().unwrap() = Some(cut);
+    /// Cuts the connections of the next `COMMIT`s.
+    pub(crate) fn cut(&self, cut: Cut, times: usize) {
+        *self.shared.cut.lock().unwrap() = vec![cut; times];
+    }
+
+    /// Cuts the connection of the next `COMMIT`, and then takes no connections.
+    pub(crate) fn cut_and_close(&self, cut: Cut) {
+        self.shared.closes.store(true, Ordering::Relaxed);
+        self.cut(cut, 1);
     }
 
     /// How often it cut a connection.
@@ -80,53 +114,90 @@ impl Proxy {
         self.shared.is_closed.store(is_closed, Ordering::Relaxed);
         self.shared.closing.send_replace(());
     }
+
+    /// Holds the next request back that has these bytes.
+    pub(crate) fn hold(&self, bytes: &'static [u8]) {
+        *self.shared.hold.lock().unwrap() = Some(bytes);
+    }
+
+    /// Returns when a request is held back.
+    pub(crate) async fn held(&self) {
+        let mut held = self.shared.held.subscribe();
+        held.wait_for(|held| *held >= Held::Here).await.unwrap();
+    }
+
+    /// Sends the request that is held back, and returns when the server has answered it.
+    pub(crate) async fn release(&self) {
+        self.held().await;
+        self.shared.held.send_replace(Held::Released);
+        let mut held = self.shared.held.subscribe();
+        held.wait_for(|held| *held == Held::Answered).await.unwrap();
+    }
 }
 
 async fn connection(shared: Arc<Shared>, client: UnixStream) {
     let server = UnixStream::connect(&shared.server).await.unwrap();
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let mut closing = shared.closing.subscribe();
-    let (lost, is_lost) = watch::channel(false);
+    let (next, following) = watch::channel(Next::Passed);
     tokio::select! {
-        () = requests(&shared, from_client, to_server, lost) => {}
-        () = answers(from_server, to_client, is_lost) => {}
+        () = requests(&shared, from_client, to_server, next) => {}
+        () = answers(&shared, from_server, to_client, following) => {}
         _ = closing.changed() => {}
     }
 }
 
-async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedWriteHalf, lost: watch::Sender<bool>) {
+async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedWriteHalf, next: watch::Sender<Next>) {
     let mut buffer = vec![0; 1 << 20];
     loop {
         let Ok(size @ 1..) = client.read(&mut buffer).await else { return };
         let sent = &buffer[..size];
         let commit = sent.windows(7).position(|bytes| bytes == b"COMMIT\0");
-        let cut = commit.and_then(|commit| Some((commit, shared.cut.lock().unwrap().take()?)));
+        let cut = commit.and_then(|commit| Some((commit, shared.cut.lock().unwrap().pop()?)));
         match cut {
             None => {}
             Some((commit, cut)) => {
                 shared.cuts.fetch_add(1, Ordering::Relaxed);
+                if shared.closes.load(Ordering::Relaxed) {
+                    shared.is_closed.store(true, Ordering::Relaxed);
+                }
                 match cut {
                     Cut::BeforeAll => return,
                     // The message begins with its kind and its length.
                     Cut::BeforeCommit => return drop(server.write_all(&sent[..commit - 5]).await),
-                    Cut::BehindCommit => drop(lost.send(true)),
+                    Cut::BehindCommit => drop(next.send(Next::Lost)),
                 }
             }
         }
+        let is_held = shared.hold.lock().unwrap().take_if(|held| sent.windows(held.len()).any(|bytes| bytes == *held));
+        if is_held.is_some() {
+            shared.held.send_replace(Held::Here);
+            shared.held.subscribe().wait_for(|held| *held == Held::Released).await.unwrap();
+            next.send_replace(Next::OfHeld);
+        }
         if server.write_all(sent).await.is_err() {
             return;
+        }
+        if is_held.is_some() {
+            // The server answers, and then ends the session.
+            server.shutdown().await.unwrap();
+            return std::future::pending().await;
         }
     }
 }
 
 /// Passes the answers on, until one of them is that of a `COMMIT` that must be lost.
-async fn answers(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, is_lost: watch::Receiver<bool>) {
+async fn answers(shared: &Shared, mut server: OwnedReadHalf, mut client: OwnedWriteHalf, next: watch::Receiver<Next>) {
     let mut buffer = vec![0; 1 << 20];
     loop {
         let Ok(size @ 1..) = server.read(&mut buffer).await else { return };
         let sent = &buffer[..size];
-        let is_commit = sent.windows(7).any(|bytes| bytes == b"COMMIT\0");
-        if (is_commit && *is_lost.borrow()) || client.write_all(sent).await.is_err() {
+        let next = *next.borrow();
+        if next == Next::OfHeld {
+            shared.held.send_replace(Held::Answered);
+        }
+        let is_lost = next == Next::Lost && sent.windows(7).any(|bytes| bytes == b"COMMIT\0");
+        if is_lost || client.write_all(sent).await.is_err() {
             return;
         }
     }

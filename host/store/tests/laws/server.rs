@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Starts a server in a new folder, says so, and stops it when the standard input ends. PostgreSQL refuses to run as root, so root
 /// runs it as the user `nobody`. The folder is in memory if possible: then a sync of the disk takes no time, and the server
-/// has the settings of a server that keeps its commits.
+/// has the settings of a server that keeps its commits. The role `locked` needs its password. With a port, the server has TLS.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 umask 077
@@ -24,7 +24,18 @@ cd "$folder"
 end() { rm -rf "$folder"; exit "$1"; }
 $as "$2/initdb" -D "$folder/data" -U toolgate -A trust -E UTF8 --locale=C --no-sync >"$folder/log" 2>&1 ||
     { cat "$folder/log" >&2; end 1; }
-$as "$2/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=1000 -c shared_buffers=64MB \
+printf 'local all locked scram-sha-256\nlocal all all trust\nhost all all all trust\n' >"$folder/data/pg_hba.conf"
+network='-c listen_addresses='
+if [ -n "$4" ]; then
+    export PGPORT="$4"
+    printf '[req]\ndistinguished_name = name\n[name]\n' | openssl req -config /dev/stdin -x509 -days 2 -subj /CN=localhost \
+        -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -addext subjectAltName=DNS:localhost \
+        -addext basicConstraints=critical,CA:FALSE -keyout "$folder/key.pem" -out "$folder/certificate.pem" 2>>"$folder/log" ||
+        { cat "$folder/log" >&2; end 1; }
+    [ -z "$as" ] || chown 65534:65534 "$folder/key.pem" "$folder/certificate.pem"
+    network="-c listen_addresses=localhost -c ssl=on -c ssl_key_file=$folder/key.pem -c ssl_cert_file=$folder/certificate.pem"
+fi
+$as "$2/postgres" -D "$folder/data" -k "$folder" $network -c max_connections=1000 -c shared_buffers=64MB \
     $3 >>"$folder/log" 2>&1 </dev/null &
 server=$!
 tries=0
@@ -67,16 +78,17 @@ pub(crate) fn run(database: &str, statement: &str) -> String {
 
 /// The folder of the server of this process, with its socket.
 pub(crate) fn folder() -> &'static Path {
-    SERVER.get_or_init(|| start(""))
+    SERVER.get_or_init(|| start("", None))
 }
 
-/// Starts a server with these options. It ends with this process.
+/// Starts a server with these options, and with TLS on this port of `localhost`. It ends with this process.
 #[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
-pub(crate) fn start(options: &str) -> PathBuf {
+pub(crate) fn start(options: &str, port: Option<u16>) -> PathBuf {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let mut guard = Command::new("sh");
     guard.args(["-c", GUARD, "guard"]).arg(parent).arg(programs()).arg(options);
+    guard.arg(port.map(|port| port.to_string()).unwrap_or_default());
     // A signal of the terminal goes to this process alone.
     let mut guard = guard.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut folder = String::new();

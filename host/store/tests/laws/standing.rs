@@ -18,7 +18,7 @@ fn id(number: u128) -> StandingId {
     StandingId::from_bits(number)
 }
 
-fn row(number: u128, uses: u32) -> StandingRow {
+pub(crate) fn row(number: u128, uses: u32) -> StandingRow {
     StandingRow {
         standing: Standing { id: id(number), expires_at: time(99), uses, pin: Pin::All },
         by: principal("ann"),

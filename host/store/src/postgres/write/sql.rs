@@ -33,7 +33,7 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     FORGET_VALUES,
 ];
 
-pub(super) const HEAD: &str = "UPDATE head SET position = $1, hash = $2";
+pub(super) const HEAD: &str = "UPDATE head SET position = $1, hash = $2, mark = $3";
 pub(super) const RETENTION_TIME: &str = "UPDATE head SET retention_time = $1";
 pub(super) const COMMITS: &str = "INSERT INTO commits (position, hash, source, turn, number, conversation, record) \
     SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::bytea[])";
@@ -56,8 +56,8 @@ pub(super) const SUSPENSIONS: &str = "INSERT INTO suspensions (id, conversation,
 pub(super) const FORGET_ENDED_BY: &str = "DELETE FROM suspensions_ended_by WHERE suspension = ANY ($1)";
 pub(super) const ENDED_BY: &str = "INSERT INTO suspensions_ended_by (principal, kind, suspension) \
     SELECT * FROM unnest($1::text[], $2::smallint[], $3::uuid[]) ON CONFLICT DO NOTHING";
-pub(super) const AUDIENCES: &str = "INSERT INTO audiences (digest, kind, waiting, record) \
-    SELECT * FROM unnest($1::bytea[], $2::smallint[], $3::bigint[], $4::bytea[]) \
+pub(super) const AUDIENCES: &str = "INSERT INTO audiences (digest, waiting, record) \
+    SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) \
     ON CONFLICT (digest) DO UPDATE SET waiting = audiences.waiting + excluded.waiting";
 pub(super) const COUNTS: &str = "INSERT INTO audience_counts (scope, tool, audience, waiting) \
     SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[]) \

@@ -1,0 +1,237 @@
+//! A database that is not as the host left it: a server without the last commits, another host, and writes that arrive late.
+
+use std::time::Duration;
+
+use dispatch::ports::{AppendError, Audit as _, FaultKind, Health as _, Log as _, Position};
+
+use crate::given::commit;
+use crate::machine::is_left_out;
+use crate::on_server::{behind_proxy, settings, until_failure_is, verified};
+use crate::proxy::Cut;
+use crate::server;
+use crate::store::{KeyValue, KeyValueError, NamespaceQuota, PostgresSettings, PostgresStore};
+
+/// Short, because these tests wait until it is over.
+const DEADLINE: Duration = Duration::from_secs(1);
+
+/// Sets a value on a thread that may block.
+async fn set(data: &KeyValue, value: &'static [u8]) -> Result<(), KeyValueError> {
+    let data = data.clone();
+    let set = move || data.set("p", "b", b"k", value, NamespaceQuota::UNBOUNDED);
+    tokio::task::spawn_blocking(set).await.unwrap()
+}
+
+async fn get(data: &KeyValue) -> Option<Vec<u8>> {
+    let data = data.clone();
+    tokio::task::spawn_blocking(move || data.get("p", "b", b"k")).await.unwrap().unwrap()
+}
+
+/// Ends the session that has the lock of the host.
+fn end_writer(name: &str) {
+    let ended = server::run(
+        "postgres",
+        &format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND granted \
+            AND database = (SELECT oid FROM pg_database WHERE datname = '{name}')"
+        ),
+    );
+    assert_eq!(ended, "1");
+}
+
+/// The store takes no commits and no values, although it had time to try again, and says what to do.
+async fn assert_final(store: &PostgresStore, reason: &str) {
+    let failure = store.health().failure.unwrap();
+    assert_eq!(failure.kind, FaultKind::Disk);
+    assert!(failure.reason.contains(reason) && failure.reason.contains("start the host again"), "{failure}");
+    // Another store fails later, and tries again.
+    let (_, proxy, other) = behind_proxy(DEADLINE).await;
+    proxy.close(true);
+    assert!(other.append(&commit(1, 0, 1)).await.is_err());
+    proxy.close(false);
+    until_failure_is(&other, None).await;
+    let Err(AppendError::Fault(fault)) = store.append(&commit(9, 0, 9)).await else { panic!("the store goes on") };
+    assert_eq!(fault.to_string(), failure.to_string());
+    assert!(set(&store.key_value(), b"refused").await.is_err());
+    assert!(store.sync().await.is_err());
+}
+
+/// Two commits, of which the database then loses the second.
+async fn rewound(between: impl FnOnce(&str)) -> (String, PostgresStore) {
+    let (name, url) = server::database();
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    server::run(&name, "CREATE TABLE earlier AS SELECT position, hash, mark FROM toolgate.head");
+    store.append(&commit(1, 1, 2)).await.unwrap();
+    server::run(&name, "CREATE TABLE later AS SELECT position, hash, mark FROM toolgate.head");
+    let rewinding = "DELETE FROM toolgate.commits WHERE position = 2; \
+        UPDATE toolgate.head SET (position, hash, mark) = (SELECT position, hash, mark FROM earlier)";
+    server::run(&name, rewinding);
+    between(&name);
+    (name, store)
+}
+
+const CHANGED: &str = "it is at position 1 of the audit, and this host left it at 2";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_host_notices_that_commits_are_lost() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, store) = rewound(end_writer).await;
+    until_failure_is(&store, Some(FaultKind::Disk)).await;
+    // It is too late now: only a person knows what has happened.
+    server::run(&name, "UPDATE toolgate.head SET (position, hash, mark) = (SELECT position, hash, mark FROM later)");
+    assert_final(&store, CHANGED).await;
+    assert_eq!(store.health().failures, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_commit_follows_on_lost_commits() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, store) = rewound(|_| {}).await;
+    assert!(store.append(&commit(1, 2, 3)).await.is_err());
+    assert_final(&store, CHANGED).await;
+    drop(store);
+    let store = PostgresStore::open(&settings(server::url(server::folder(), &name))).await.unwrap();
+    store.append(&commit(1, 1, 3)).await.unwrap();
+    assert_eq!(verified(&store).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_rows_are_noticed() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = server::database();
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    server::run(&name, "CREATE TABLE earlier AS SELECT mark FROM toolgate.head");
+    // A transaction without facts leaves the position and the hash as they are.
+    store.sync().await.unwrap();
+    server::run(&name, "UPDATE toolgate.head SET mark = (SELECT mark FROM earlier)");
+    assert!(store.append(&commit(1, 1, 2)).await.is_err());
+    assert_final(&store, "it is at position 1 of the audit, and this host left it at 1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commit_that_was_answered_with_an_error_is_noticed() {
+    if is_left_out("postgres") {
+        return;
+    }
+    for cut in [Cut::BeforeCommit, Cut::BehindCommit] {
+        let (name, proxy, store) = behind_proxy(DEADLINE).await;
+        store.append(&commit(1, 0, 1)).await.unwrap();
+        proxy.cut_and_close(cut);
+        let Err(AppendError::Fault(fault)) = store.append(&commit(1, 1, 2)).await else { panic!("no server answers") };
+        assert_eq!(fault.kind, FaultKind::NoAnswer, "{fault}");
+        proxy.close(false);
+        if cut == Cut::BehindCommit {
+            until_failure_is(&store, Some(FaultKind::Disk)).await;
+            assert_final(&store, "it is at position 2 of the audit, and this host left it at 1").await;
+            drop(store);
+            let store = PostgresStore::open(&settings(server::url(server::folder(), &name))).await.unwrap();
+            assert_eq!(store.head().await.unwrap().position, Position(2));
+        } else {
+            until_failure_is(&store, None).await;
+            store.append(&commit(1, 1, 2)).await.unwrap();
+            assert_eq!(verified(&store).await, 2);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_write_of_a_value_does_not_happen() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (_, proxy, store) = behind_proxy(DEADLINE).await;
+    let data = store.key_value();
+    proxy.hold(b"straggler");
+    assert!(set(&data, b"straggler").await.is_err(), "the write takes too long");
+    assert_eq!(get(&data).await, None);
+    set(&data, b"later").await.unwrap();
+    proxy.release().await;
+    assert_eq!(get(&data).await.as_deref(), Some(b"later".as_slice()));
+    assert!(store.health().failure.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn host_that_lost_its_lock_writes_nothing() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, proxy, first) = behind_proxy(DEADLINE).await;
+    first.append(&commit(1, 0, 1)).await.unwrap();
+    proxy.hold(b"straggler");
+    let data = first.key_value();
+    let late = tokio::spawn(async move { set(&data, b"straggler").await });
+    proxy.held().await;
+    let url = server::url(server::folder(), &name);
+    let opening = tokio::spawn(async move { PostgresStore::open(&settings(url)).await });
+    let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+    while server::run(&name, &format!("{waits} AND database = (SELECT oid FROM pg_database WHERE datname = '{name}')"))
+        != "1"
+    {}
+    end_writer(&name);
+    let second = opening.await.unwrap().unwrap();
+    second.append(&commit(1, 1, 2)).await.unwrap();
+    set(&second.key_value(), b"of the second").await.unwrap();
+    proxy.release().await;
+    assert_eq!(get(&second.key_value()).await.as_deref(), Some(b"of the second".as_slice()));
+    assert!(first.append(&commit(1, 2, 3)).await.is_err());
+    drop(second);
+    assert!(late.await.unwrap().is_err());
+    until_failure_is(&first, Some(FaultKind::Disk)).await;
+    assert_final(&first, "it is at position 2 of the audit, and this host left it at 1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_lost_values_is_noticed() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = server::database();
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    let data = store.key_value();
+    set(&data, b"kept").await.unwrap();
+    end_writer(&name);
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    set(&data, b"lost").await.unwrap();
+    server::run(&name, "UPDATE toolgate.host SET writes = writes - 1");
+    end_writer(&name);
+    until_failure_is(&store, Some(FaultKind::Disk)).await;
+    assert_final(&store, "has lost data of plugins").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_server_takes_commits_when_it_has_space() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = server::database();
+    let store =
+        std::sync::Arc::new(PostgresStore::open(&PostgresSettings { readers: 2, ..settings(url) }).await.unwrap());
+    store.append(&commit(99, 0, 1)).await.unwrap();
+    let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS \
+        $$ BEGIN RAISE 'No space left on device' USING ERRCODE = 'disk_full'; END $$; \
+        CREATE TRIGGER full_disk BEFORE UPDATE ON toolgate.head FOR EACH ROW EXECUTE FUNCTION full_disk()";
+    server::run(&name, full);
+    let commits: Vec<_> = (0..32)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.append(&commit(number, 0, number)).await })
+        })
+        .collect();
+    for refused in commits {
+        let Err(AppendError::Fault(fault)) = refused.await.unwrap() else { panic!("the server is full") };
+        assert_eq!(fault.kind, FaultKind::NoSpace, "{fault}");
+    }
+    assert_eq!(store.health().failure.unwrap().kind, FaultKind::NoSpace);
+    server::run(&name, "DROP TRIGGER full_disk ON toolgate.head");
+    until_failure_is(&store, None).await;
+    assert_eq!(store.health().failures, 1);
+    store.append(&commit(99, 1, 2)).await.unwrap();
+    assert_eq!(verified(&store).await, 2);
+}
