@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::json;
 
 mod charge;
+mod choice;
 mod cost;
 mod draft;
 mod graph;
@@ -141,7 +142,7 @@ impl Compiled {
         let compile = || {
             let schema = schema()?;
             let draft = Draft::of(&schema)?;
-            let (findable, without) = place::findable(&unnamed(&schema, draft));
+            let (findable, without) = place::findable(&unnamed(&schema, draft), draft);
             Some((validator(&findable, draft).ok()?, without))
         };
         let unplaced = |without: &Without| vec![if is_misfit { place::unplaced(without) } else { self.costly(value) }];
