@@ -36,6 +36,12 @@ fn each_draft_has_its_own_rules() {
         // No draft looks into a string.
         (r#""format":"email""#, r#""no""#, [true; 3]),
         (r#""contentEncoding":"base64","contentMediaType":"application/json""#, r#""%""#, [true; 3]),
+        (
+            r##""$id":"https://x.example/s","$ref":"https://x.example/s#/definitions/n","definitions":{"n":{"type":"string"}}"##,
+            "1",
+            [false; 3],
+        ),
+        (r##""$id":"https://x.example/s","items":{"$ref":"https://x.example/s"},"type":"array""##, "[1]", [false; 3]),
         // References are within the document, also if its address is that of a published schema.
         (
             r##""$id":"http://json-schema.org/draft-07/schema","$ref":"#/definitions/nonNegativeInteger","definitions":{"nonNegativeInteger":{"type":"string"}}"##,
