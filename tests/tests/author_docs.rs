@@ -189,12 +189,11 @@ fn keeps_nothing() -> bool {
 }
 
 /// The variables that name folders of the developer.
-const KEPT: [&str; 8] = [
+const KEPT: [&str; 7] = [
     "CARGO_HOME",
     "CARGO_TARGET_DIR",
     "GOCACHE",
     "GOPATH",
-    "RUSTUP_HOME",
     "TOOLGATE_CACHE",
     "npm_config_cache",
     "npm_config_userconfig",
@@ -205,11 +204,13 @@ const KEPT: [&str; 8] = [
 fn at_home(command: &mut Command, home: &Path) {
     let (theirs, cache) = (PathBuf::from(machine("HOME").unwrap_or_default()), root().join("target/toolchains"));
     command.env("HOME", home).env_remove("XDG_CACHE_HOME").env_remove("XDG_CONFIG_HOME");
+    // Readers have Rust: toolgate does not install it.
+    command.env("RUSTUP_HOME", machine("RUSTUP_HOME").unwrap_or_else(|| theirs.join(".rustup").into()));
     if keeps_nothing() {
         KEPT.iter().for_each(|name| _ = command.env_remove(name));
         return;
     }
-    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup"), ("npm_config_userconfig", ".npmrc")] {
+    for (name, folder) in [("CARGO_HOME", ".cargo"), ("npm_config_userconfig", ".npmrc")] {
         command.env(name, machine(name).unwrap_or_else(|| theirs.join(folder).into()));
     }
     command.env("npm_config_cache", cache.join("tools/npm"));

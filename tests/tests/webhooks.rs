@@ -92,6 +92,9 @@ impl Policy for Wider {
     }
 }
 
+/// An approval whose schema has defaults.
+const DEFAULTS: &str = r#"server!:parameters={"properties":{"to":{"default":"all"}}}"#;
+
 /// The number of polls for deliveries. Everything else runs on this thread between the polls.
 const PATIENCE: u32 = 20_000;
 
@@ -155,7 +158,8 @@ impl WebhookHost {
     }
 
     fn start(&mut self) {
-        let tools = WordTools::new(&["server!", "human", "client", "server", "client!"], |_| async { done() });
+        let tools =
+            WordTools::new(&["server!", "human", "client", "server", "client!", DEFAULTS], |_| async { done() });
         let webhooks = Arc::new(Webhooks::new(self.webhooks.clone()));
         let parts = self.lasting.parts(Arc::new(tools));
         let host = Dispatcher::start(Parts { policy: Arc::new(Wider), subscribers: webhooks.clone(), ..parts });

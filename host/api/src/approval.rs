@@ -80,6 +80,13 @@ pub struct Vote {
     /// The edited arguments for people: a JSON text on one line, escaped as in the suspension's `display`, with the
     /// same value. An answer with this text is a vote for the same arguments. Absent from turns and events.
     pub display: Option<String>,
+    /// The schema's defaults for what the edited arguments leave out, in the form of the suspension's. Absent if no default
+    /// applies, and from turns and events.
+    pub defaults: Option<Verbatim>,
+    /// True if nobody knows these defaults: the component of the call was removed.
+    pub defaults_unknown: Option<bool>,
+    /// The defaults for people, in the form of `display`.
+    pub defaults_display: Option<String>,
     /// The comment of the principal.
     pub comment: Option<String>,
     /// The channel through which the principal voted. Absent if an older host recorded the vote.
@@ -91,8 +98,9 @@ pub struct Vote {
 impl Vote {
     /// Adds the texts for people.
     pub(super) fn for_people(self) -> Self {
-        let display = self.arguments.as_ref().map(|arguments| escape::json_line(arguments.0.as_str()));
-        Self { display, ..self }
+        let line = |json: &Verbatim| escape::json_line(json.0.as_str());
+        let (display, defaults_display) = (self.arguments.as_ref().map(line), self.defaults.as_ref().map(line));
+        Self { display, defaults_display, ..self }
     }
 }
 
@@ -104,6 +112,9 @@ impl From<&domain::approvers::Vote> for Vote {
             needs: vote.needs.clone(),
             arguments: vote.arguments.as_ref().map(Verbatim::from),
             display: None,
+            defaults: None,
+            defaults_unknown: None,
+            defaults_display: None,
             comment: vote.comment.clone(),
             via: vote.via().map(Via),
             at: rfc3339(vote.at),
@@ -137,6 +148,28 @@ impl From<&domain::approvers::Delegation> for Delegation {
             at: rfc3339(delegation.at),
         }
     }
+}
+
+/// The response to a delegation.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Delegated {
+    /// Always true. A refused delegation is a problem.
+    pub ok: bool,
+    /// The suspension whose approval was delegated.
+    pub suspension: String,
+    /// The principal who received the authority.
+    pub to: String,
+}
+
+/// A delegation of one's authority to approve.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delegate {
+    /// The principal who decides instead. It must not have authority in this suspension yet.
+    pub to: String,
+    /// The comment of the principal.
+    pub comment: Option<String>,
 }
 
 /// The reading principal's rights in a suspension.

@@ -74,7 +74,7 @@ pub struct Suspension {
     /// The submitted arguments, if an approver edited them before this suspension was opened. Then `arguments` has the
     /// approved ones.
     pub submitted: Option<Verbatim>,
-    /// The schema's defaults for what `arguments` leaves out: an object with a JSON Pointer (RFC 6901) as each name. The host
+    /// The schema's defaults for what `arguments` leaves out, and not those for an edit of them: an object with a JSON Pointer (RFC 6901) as each name. The host
     /// does not add them to the arguments; the tool applies them. Absent if no default applies.
     pub defaults: Option<Verbatim>,
     /// The members of the caller's context that the tool selects for display.
@@ -154,6 +154,8 @@ pub struct Display {
     pub approved_arguments: Option<String>,
     /// The defaults in the same form.
     pub defaults: Option<String>,
+    /// `closed.defaults` in the same form.
+    pub approved_defaults: Option<String>,
     /// The context in the same form.
     pub context: Option<String>,
     /// The metadata in the same form.
@@ -172,6 +174,7 @@ impl Display {
             + optional(&self.submitted)
             + optional(&self.approved_arguments)
             + optional(&self.defaults)
+            + optional(&self.approved_defaults)
             + optional(&self.context)
             + optional(&self.metadata)
             + optional(&self.title)
@@ -204,6 +207,11 @@ pub struct Closed {
     /// The approved arguments, if the approver edited them. If they are absent from an approval, the arguments of the
     /// suspension were approved.
     pub arguments: Option<Verbatim>,
+    /// The schema's defaults for what the edited arguments leave out, in the form of the suspension's. Absent if no default
+    /// applies, and from turns and events.
+    pub defaults: Option<Verbatim>,
+    /// True if nobody knows these defaults: the component of the call was removed.
+    pub defaults_unknown: Option<bool>,
     /// For an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
     pub arguments_digest: Option<String>,
     /// The comment of the principal.
@@ -246,28 +254,6 @@ pub enum OnExpiry {
     Continue,
     /// This value is the answer.
     Answer(Verbatim),
-}
-
-/// The response to a delegation.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Delegated {
-    /// Always true. A refused delegation is a problem.
-    pub ok: bool,
-    /// The suspension whose approval was delegated.
-    pub suspension: String,
-    /// The principal who received the authority.
-    pub to: String,
-}
-
-/// A delegation of one's authority to approve.
-#[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Delegate {
-    /// The principal who decides instead. It must not have authority in this suspension yet.
-    pub to: String,
-    /// The comment of the principal.
-    pub comment: Option<String>,
 }
 
 /// The response to an accepted answer.
@@ -393,6 +379,7 @@ impl Suspension {
             submitted: self.submitted.as_ref().map(line),
             approved_arguments: self.closed.as_ref().and_then(|closed| closed.arguments.as_ref()).map(line),
             defaults: self.defaults.as_ref().map(line),
+            approved_defaults: self.closed.as_ref().and_then(|closed| closed.defaults.as_ref()).map(line),
             context: self.context.as_ref().map(line),
             metadata: self.metadata.as_ref().map(line),
             title: self.title.as_deref().map(|title| escape::line(title).into_owned()),
@@ -406,7 +393,7 @@ impl Suspension {
 impl Suspension {
     /// The number of bytes that only the texts for people take.
     pub fn shown_bytes(&self) -> usize {
-        let votes = self.votes.iter().filter_map(|vote| vote.display.as_ref());
+        let votes = self.votes.iter().flat_map(|vote| [&vote.display, &vote.defaults_display]).flatten();
         let earlier = self.earlier.iter().map(StepSummary::len);
         self.display.as_ref().map_or(0, Display::len) + votes.map(String::len).sum::<usize>() + earlier.sum::<usize>()
     }
@@ -418,7 +405,7 @@ impl Suspension {
         let all = Self::from(item);
         let standing = all.standing.filter(|_| item.suspension.may_give_standing(by).is_ok());
         let earlier = all.step.map(|step| StepSummary::before(&item.call, step)).unwrap_or_default();
-        Self { you: Some(you), standing, earlier, ..all }.for_people()
+        Self { you: Some(you), standing, earlier, ..all.with_defaults_of_edits(item) }.for_people()
     }
 }
 
@@ -465,6 +452,8 @@ impl Closed {
             data: answer.and_then(|answer| answer.data.as_ref()).map(Verbatim::from),
             trusted: answer.and_then(untrusted),
             arguments: answer.and_then(|answer| answer.arguments.as_ref()).map(Verbatim::from),
+            defaults: None,
+            defaults_unknown: None,
             arguments_digest: approved.map(|approved| domain::Digest::of(approved.as_str()).to_string()),
             comment: answer.and_then(|answer| answer.comment.clone()),
             via: answer.and_then(domain::suspension::Resolution::via).map(Via),

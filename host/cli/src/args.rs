@@ -1,6 +1,7 @@
 //! Arguments that several commands share.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use clap::{Arg, ArgMatches, Args, Command, ValueEnum};
 use domain::json::Malformed;
 use domain::step::StepKind;
 use domain::{ConversationId, Json, ToolName, ids::InvalidId};
-use toolgate::config::{Config, ConfigError};
+use toolgate::config::Config;
 
 use crate::report::{Exit, Report};
 
@@ -66,11 +67,13 @@ pub(crate) const NO_STORE: &str = "name the host's data folder with --data";
 
 impl Data {
     /// The data folder: the command line's, or else the configuration's.
-    pub(crate) fn folder(&self) -> Result<PathBuf, ConfigError> {
-        match &self.folder {
-            Some(folder) => Ok(folder.clone()),
-            None => Ok(Config::read(self.config.as_deref())?.data_folder()),
-        }
+    pub(crate) fn folder(&self) -> Result<PathBuf, Report> {
+        let folder = match &self.folder {
+            Some(folder) => folder.clone(),
+            None => Config::read(self.config.as_deref())?.data_folder(),
+        };
+        not_a_file(&folder)?;
+        Ok(folder)
     }
 
     /// The folder of the store. The hints are for a folder without one, and for a host with its turns in a database.
@@ -219,6 +222,19 @@ pub(crate) fn checked(text: &str) -> Result<Json, Malformed> {
 pub(crate) fn folder_instead(path: &Path, expected: &str) -> Option<Report> {
     let report = || Report::new(Exit::Usage, format!("{} is a folder and not {expected}", path.display()));
     path.is_dir().then(report)
+}
+
+/// Refuses a file that was named instead of a folder.
+pub(crate) fn not_a_file(path: &Path) -> Result<(), Report> {
+    if path.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(Report::new(Exit::Usage, format!("{} is a file, and not a folder", path.display())));
+    }
+    Ok(())
+}
+
+/// The report for a file of the command line that cannot be read. `what` is the file, or what is in it.
+pub(crate) fn unread(what: impl Display, error: io::Error) -> Report {
+    Report::from(anyhow::Error::new(error).context(format!("cannot read {what}"))).of_user()
 }
 
 /// Moves the options of a host behind the command, which declares them. `toolgate --help` lists these options, so people also

@@ -3,7 +3,7 @@
 mod arguments;
 mod steps;
 
-pub(crate) use arguments::{approved, submitted, voted};
+pub(crate) use arguments::{approved, of_edit, submitted, voted};
 pub(crate) use steps::step;
 
 use api::{
@@ -51,10 +51,7 @@ pub(crate) fn suspension(item: &Suspension, terminal: &Terminal) -> String {
     if item.kind.0 == SuspensionKind::Approval && takes_several {
         row(&mut card, "has", &approvals(&item.needs));
     }
-    if let Some(defaults) = &item.defaults {
-        let about = if arguments::is_edited(item) { "for the arguments as submitted: " } else { "" };
-        row(&mut card, "defaults", &format!("{about}{}", escape::json_line(defaults.as_str())));
-    }
+    arguments::defaults(&mut card, item);
     if let Some(context) = &item.context {
         row(&mut card, "context", &escape::json_line(context.as_str()));
     }

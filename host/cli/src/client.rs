@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use api::{Problem, ProblemCode, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -63,7 +62,8 @@ impl Client {
         })?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             let report = Report::new(Exit::Usage, format!("{url:?} is not the address of a host"));
-            return Err(report.because("it does not begin with http:// or https://").hint(format!("try http://{url}")));
+            let report = report.because("it does not begin with http:// or https://");
+            return Err(if url.contains("://") { report } else { report.hint(format!("try http://{url}")) });
         }
         // The admin token of the data folder is never sent to another machine.
         let is_local = uri.host().is_some_and(|host| {
@@ -274,8 +274,8 @@ fn token_in(file: &Path) -> Result<String, Report> {
         return Err(folder.hint("name the file with the token"));
     }
     let text = std::fs::File::open(file).and_then(|file| std::io::read_to_string(std::io::Read::take(file, MAX_TOKEN)));
-    let text = text.with_context(|| format!("cannot read the token in {}", file.display()));
-    let text = text.map_err(|error| Report::from(error).hint("correct the path, or make the file readable"))?;
+    let unread = |error| args::unread(format!("the token in {}", file.display()), error);
+    let text = text.map_err(|error| unread(error).hint("correct the path, or make the file readable"))?;
     let token = text.trim();
     // The sentence must not show the content: it may be a secret.
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -164,6 +164,11 @@ impl Report {
         self
     }
 
+    /// Marks a mistake on the command line.
+    pub(crate) fn of_user(self) -> Self {
+        Self { exit: Exit::Usage, ..self }
+    }
+
     /// Adds what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

@@ -2,6 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
+#[path = "cli/json.rs"]
+mod json;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -207,7 +210,7 @@ fn usage_errors_name_the_remedy() {
     );
     check(
         &["check", "missing.wasm"],
-        1,
+        2,
         &expect![[r#"
         error: cannot read missing.wasm
           because: No such file or directory (os error 2)
@@ -236,52 +239,6 @@ fn usage_errors_name_the_remedy() {
     );
 }
 
-/// Scripts read standard output. Each failed command prints one JSON object there and nothing else.
-#[test]
-fn failed_command_prints_one_json_object_if_json_is_asked_for() {
-    let folder = folder();
-    for (words, code, error) in [
-        ("tools --json", 3, "no host runs on toolgate-data"),
-        ("pending --json --url nonsense", 2, "\"nonsense\" is not the address of a host"),
-        ("serve --json --plugins plugns", 2, "there is no plugin folder at plugns"),
-        ("export --json", 1, "there is no store in toolgate-data/store"),
-        ("audit checkpoint --json", 3, "no host runs on toolgate-data"),
-        ("audit verify --json", 1, "there is no store in toolgate-data/store"),
-        ("token revoke nobody --json --data .", 1, "there is no token with the name nobody"),
-        ("check --json missing.wasm", 1, "cannot read missing.wasm"),
-        ("call missing.wasm --json", 1, "cannot read missing.wasm"),
-        (
-            "verify-build . nonsense --json",
-            2,
-            "invalid value 'nonsense' for '<DIGEST>': not a digest: expected `sha256:` and 64 lower-case hexadecimal digits",
-        ),
-        (
-            "completions tcsh --json",
-            2,
-            "invalid value 'tcsh' for '<SHELL>'\n  [possible values: bash, elvish, fish, powershell, zsh]",
-        ),
-        ("status --jsn --json", 2, "unexpected argument '--jsn' found"),
-    ] {
-        let said = toolgate(folder.path(), &words.split(' ').collect::<Vec<_>>());
-        let value: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
-        assert_eq!((&value["ok"], &value["error"]), (&false.into(), &error.into()), "{words}: {said:?}");
-        assert!(value["causes"].is_array() && value["hints"].is_array(), "{words}: {said:?}");
-        assert_eq!((said.status.code(), said.stderr.as_slice()), (Some(code), &b""[..]), "{words}");
-    }
-    let said = toolgate(folder.path(), &["status", "--", "--json"]);
-    assert!(said.stdout.is_empty() && !said.stderr.is_empty(), "it is no option there: {said:?}");
-}
-
-#[test]
-fn completions_as_json_have_the_script() {
-    let folder = folder();
-    let plain = toolgate(folder.path(), &["completions", "bash"]);
-    let value: serde_json::Value =
-        serde_json::from_slice(&toolgate(folder.path(), &["completions", "bash", "--json"]).stdout).expect("JSON");
-    assert_eq!(value["shell"], "bash");
-    assert_eq!(value["script"], String::from_utf8(plain.stdout).expect("text"));
-}
-
 #[test]
 fn folder_and_missing_token_file_have_one_hint() {
     check(
@@ -295,7 +252,7 @@ fn folder_and_missing_token_file_have_one_hint() {
     );
     check(
         &["turns", "--url", "http://127.0.0.1:9", "--token-file", "nofile"],
-        1,
+        2,
         &expect![[r#"
             error: cannot read the token in nofile
               because: No such file or directory (os error 2)
@@ -308,7 +265,7 @@ fn folder_and_missing_token_file_have_one_hint() {
 fn check_goes_on_after_a_file_that_it_cannot_check() {
     check(
         &["check", "missing.wasm", "a b.wasm", "other.wasm"],
-        1,
+        2,
         &expect![[r#"
             error: cannot read missing.wasm
               because: No such file or directory (os error 2)
@@ -434,6 +391,17 @@ fn address_without_a_port_and_misspelt_folder_are_refused() {
     .assert_eq(&String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is made");
+}
+
+/// An address with another scheme is not made right by a second one.
+#[test]
+fn only_an_address_without_a_scheme_gets_one() {
+    for (url, hint) in [("example.com:1", "hint: try http://example.com:1\n"), ("ftp://x/", "")] {
+        let output = toolgate(folder().path(), &["status", "--url", url]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.ends_with(&format!("it does not begin with http:// or https://\n{hint}")), "{url}: {said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
 }
 
 /// One list in `toolgate --help`, and a line in each command that points to it.

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
+use domain::json::fragment;
 use serde_json::{Map, Value, json};
 
 /// Schemas nested more deeply get no sample.
@@ -109,7 +110,8 @@ impl Sampler<'_> {
             return Some(stated);
         }
         if let Some(Value::String(reference)) = schema.get("$ref") {
-            return self.value(self.root.pointer(reference.strip_prefix('#')?)?, at, depth + 1);
+            let id = self.root.get("$id").and_then(Value::as_str);
+            return self.value(self.root.pointer(fragment(id, reference)?)?, at, depth + 1);
         }
         for word in ["anyOf", "oneOf"] {
             if let Some(Value::Array(choices)) = schema.get(word) {
@@ -242,6 +244,7 @@ mod tests {
         check(json!({"type": "string", "maxLength": 2}), json!("te"));
         check(json!({"type": "string", "format": "date"}), json!("2026-01-01"));
         check(json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "boolean"}}}), json!(true));
+        check(json!({"$id": "x:s", "$ref": "x:s#/$defs/a", "$defs": {"a": {"type": "boolean"}}}), json!(true));
         check(json!({"anyOf": [{"type": "null"}, {"type": "string"}]}), json!(null));
         check(
             json!({"allOf": [{"required": ["a"]}], "type": "object", "required": ["b"], "properties": {"b": {"type": "null"}}}),

@@ -82,7 +82,8 @@ impl Handle {
     pub(crate) fn new(pipeline: Arc<Pipeline>, presence: Arc<Presence>, readers: Readers) -> Self {
         let (shared, turns) = (pipeline.shared.clone(), pipeline.turns.clone());
         let (log, principals) = (pipeline.log.clone(), shared.principals.clone());
-        let pending = Pending { indexes: readers.indexes.clone(), log, turns, principals };
+        let recheck = pipeline.runner.recheck.clone();
+        let pending = Pending { indexes: readers.indexes.clone(), log, turns, principals, recheck };
         Self { inner: Arc::new(Inner { shared, pipeline, readers, pending, presence, loads: Loads::default() }) }
     }
 

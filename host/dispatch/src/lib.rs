@@ -69,7 +69,8 @@ pub use presence::Attachment;
 pub use prompt::{Template, TemplateError};
 pub use quota::{Busy, Quota, QuotaBound, Quotas};
 pub use request::{
-    Answer, Bounds, CallRequest, Counts, Origin, ProviderResult, Submitted, SuspensionView, TurnRequest, Until,
+    Answer, Bounds, CallRequest, Counts, Edit, EditDefaults, Origin, ProviderResult, Submitted, SuspensionView,
+    TurnRequest, Until,
 };
 pub use retention::{Amount, Hold, Mode, Pruned, RetentionRules, prune};
 pub use run_logs::LogBounds;

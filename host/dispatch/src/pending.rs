@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
-use domain::{Principal, PrincipalId, Refusal, SuspensionId, Turn, principal::Role, suspension::SuspensionKind};
+use domain::{
+    Call, Json, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
+    principal::Role,
+    suspension::{Closed, SuspensionKind},
+};
 
 use crate::error::Error;
-use crate::ports::{Filter, Indexes, Log, Principals, StoreFault, SuspensionRow};
-use crate::request::SuspensionView;
+use crate::plan;
+use crate::ports::{Filter, Indexes, KnownTool, Log, Principals, StoreFault, SuspensionRow};
+use crate::recheck::{self, Recheck};
+use crate::request::{Edit, EditDefaults, SuspensionView};
 use crate::turns::Turns;
 
 #[derive(Clone)]
@@ -15,6 +21,7 @@ pub(crate) struct Pending {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) principals: Arc<dyn Principals>,
+    pub(crate) recheck: Recheck,
 }
 
 impl Pending {
@@ -46,8 +53,9 @@ impl Pending {
             *last = self.turns.enter(row.turn).read(self.log.as_ref()).await?.found();
         }
         let Some(turn) = last.as_ref() else { return Ok(None) };
+        let Some((index, call, suspension, closed)) = turn.suspension(row.id) else { return Ok(None) };
         let is_revoked = |id: &PrincipalId, since| !self.principals.is_current(id, since);
-        Ok(turn.suspension(row.id).map(|(index, call, suspension, closed)| SuspensionView {
+        Ok(Some(SuspensionView {
             conversation: turn.conversation.clone(),
             turn: turn.id,
             caller: turn.caller.clone(),
@@ -58,7 +66,55 @@ impl Pending {
             // The next answer ends the authority of revoked principals. Until then it is not shown.
             suspension: if closed.is_some() { suspension.clone() } else { suspension.without(is_revoked) },
             closed: closed.cloned(),
+            edits: self.edits(call, suspension, closed).await,
         }))
+    }
+
+    /// The different edits of the arguments that a suspension asks about.
+    async fn edits(&self, call: &Call, suspension: &Suspension, closed: Option<&Closed>) -> Vec<Edit> {
+        let mut edits: Vec<Edit> = Vec::new();
+        // A value that the guest asks about has no schema.
+        if suspension.subject().is_some() {
+            return edits;
+        }
+        let approved = closed.and_then(Closed::resolution).and_then(|answer| answer.arguments.as_ref());
+        for arguments in suspension.votes().iter().filter_map(|vote| vote.arguments.as_ref()).chain(approved) {
+            if edits.iter().any(|edit| edit.arguments == *arguments) {
+                continue;
+            }
+            let defaults = match self.known(call).await.map(|known| plan::edited(&known, arguments)) {
+                Some(Ok(Some(defaults))) => EditDefaults::Some(defaults),
+                Some(Ok(None)) => EditDefaults::None,
+                Some(Err(_)) | None => EditDefaults::Unknown,
+            };
+            edits.push(Edit { arguments: arguments.clone(), defaults });
+        }
+        edits
+    }
+
+    /// The tool of a call, unless its component was removed. Its bytes are kept until the call ends, or longer.
+    async fn known(&self, call: &Call) -> Option<Arc<KnownTool>> {
+        self.recheck.recalled(call.pinned.as_ref()?, &call.tool).await.ok()
+    }
+
+    /// The schema's defaults for what an edit of the arguments of a suspension would leave out.
+    ///
+    /// # Errors
+    /// As [`Pending::row`]. [`Refusal::Invalid`] for arguments that an approval would not accept.
+    pub(crate) async fn edit_defaults(
+        &self,
+        by: &Principal,
+        id: SuspensionId,
+        arguments: &Json,
+    ) -> Result<Option<Json>, Error> {
+        let SuspensionView { call, suspension, .. } = self.suspension(by, id).await?;
+        let invalid =
+            |found: Vec<Violation>| Refusal::Invalid(found.iter().map(|found| found.under("/arguments")).collect());
+        let Some(pinned) = call.pinned.as_ref().filter(|_| suspension.subject().is_none()) else { return Ok(None) };
+        let known = self.recheck.recalled(pinned, &call.tool).await;
+        let removed = |outcome| vec![Violation { pointer: String::new(), message: recheck::unknown(outcome) }];
+        let known = known.map_err(|outcome| invalid(removed(outcome)))?;
+        plan::edited(&known, arguments).map_err(|found| invalid(found).into())
     }
 }
 

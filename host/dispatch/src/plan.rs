@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use domain::gate::{self, Phase};
-use domain::json::{Defaults, Value};
+use domain::json::{Defaults, TooManyDefaults, Value};
 use domain::{
     Call, ConversationId, Json, Outcome, PrincipalId, ToolName, Turn, Violation,
     call::{Pinned, Plan},
@@ -160,6 +160,22 @@ pub(crate) fn violations(json: &Json, schema: impl FnOnce(&Json) -> Vec<Violatio
     found
 }
 
+/// The defaults for what edited arguments leave out, or the faults in them. Arguments whose defaults cannot be shown to people are refused, as they are when they are
+/// submitted.
+pub(crate) fn edited(known: &KnownTool, arguments: &Json) -> Result<Option<Json>, Vec<Violation>> {
+    let found = violations(arguments, |arguments| known.checks.arguments(arguments));
+    if !found.is_empty() {
+        return Err(found);
+    }
+    let value = arguments.value().map_err(|malformed| vec![malformed.into()])?;
+    let fault = |error| Violation { pointer: String::new(), message: more_arguments(error) };
+    known.defaults(&value).map_err(|error| vec![fault(error)])
+}
+
+fn more_arguments(error: TooManyDefaults) -> String {
+    format!("{error}; send more of the arguments")
+}
+
 /// The component, declaration and approval of a call under a verdict. A verdict does not gate a tool that cannot be
 /// gated: a person is asked anyway, or the provider has made the call already.
 fn pinned(known: &KnownTool, verdict: &Verdict) -> Arc<Pinned> {
@@ -193,9 +209,7 @@ fn asked(known: &KnownTool, verdict: &Verdict) -> Asked {
 pub(crate) fn about(tools: &dyn Tools, call: &Call) -> Option<Asked> {
     let pinned = call.pinned.as_ref()?;
     let known = tools.pinned(&pinned.plugin, pinned.component, &call.tool)?;
-    let (arguments, schema) = (call.arguments.value().ok()?, known.tool.parameters.value().ok()?);
-    let matches = |pattern: &str, name: &str| known.checks.name_matches(pattern, name);
-    let defaults = Defaults::of(&schema, &arguments, &matches).ok().and_then(|defaults| defaults.to_json());
+    let defaults = known.defaults(call.arguments.value().ok()?.as_ref()).ok().flatten();
     let ToolOptions { title, risk, context_keys, .. } = known.tool.options.clone();
     Some(Asked { title, risk, context_keys, defaults, ..Asked::default() })
 }
@@ -225,7 +239,7 @@ fn question(known: &KnownTool, pinned: &Pinned, arguments: &Value) -> Result<Ask
     let schema = known.tool.parameters.value().ok();
     let matches = |pattern: &str, name: &str| known.checks.name_matches(pattern, name);
     let defaults = schema.as_deref().map(|schema| Defaults::of(schema, arguments, &matches)).transpose();
-    let defaults = defaults.map_err(|error| format!("{error}; send more of the arguments"))?.unwrap_or_default();
+    let defaults = defaults.map_err(more_arguments)?.unwrap_or_default();
     let Some(template) = known.tool.options.prompt.as_deref().and_then(|text| Template::parse(text).ok()) else {
         let title = known.tool.options.title.as_deref().unwrap_or(known.tool.name.as_str());
         return Ok((Some(format!("{title}?").into()), defaults.to_json()));

@@ -134,6 +134,44 @@ pub struct SuspensionView {
     pub suspension: Suspension,
     /// How it was closed, if it was.
     pub closed: Option<Closed>,
+    /// The different edits of its arguments: those of the votes, and the approved one.
+    pub edits: Vec<Edit>,
+}
+
+impl SuspensionView {
+    /// The defaults for what edited arguments leave out.
+    #[must_use]
+    pub fn defaults_of(&self, edited: &Json) -> &EditDefaults {
+        let edit = self.edits.iter().find(|edit| edit.arguments == *edited);
+        edit.map_or(&EditDefaults::None, |edit| &edit.defaults)
+    }
+}
+
+/// Arguments that an approver edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    pub arguments: Json,
+    pub defaults: EditDefaults,
+}
+
+/// The schema's defaults for what edited arguments leave out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EditDefaults {
+    None,
+    /// A JSON object with a JSON Pointer as each name.
+    Some(Json),
+    /// The component of the call was removed, and its schema with it.
+    Unknown,
+}
+
+impl EditDefaults {
+    #[must_use]
+    pub fn known(&self) -> Option<&Json> {
+        match self {
+            Self::Some(defaults) => Some(defaults),
+            Self::None | Self::Unknown => None,
+        }
+    }
 }
 
 /// The usage of all principals now, and how calls ended since the host started.

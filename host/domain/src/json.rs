@@ -53,6 +53,17 @@ pub fn pointer_step(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
+/// The fragment of a reference into the JSON Schema that has this `$id`. `None`: it refers to another document.
+#[must_use]
+pub fn fragment<'r>(id: Option<&str>, reference: &'r str) -> Option<&'r str> {
+    let address = id.map(|id| id.trim_end_matches('#')).filter(|address| !address.is_empty());
+    match address.and_then(|address| reference.strip_prefix(address)) {
+        Some("") => Some(""),
+        Some(rest) => rest.strip_prefix('#'),
+        None => reference.strip_prefix('#'),
+    }
+}
+
 /// Decodes the percent-encoding of a URI fragment (RFC 3986). Returns `None` if an escape or the UTF-8 is invalid.
 #[must_use]
 pub fn percent_decoded(text: &str) -> Option<String> {

@@ -11,6 +11,14 @@ pub struct Violation {
     pub message: String,
 }
 
+impl Violation {
+    /// The same fault of a value that contains this one at `root`.
+    #[must_use]
+    pub fn under(&self, root: &str) -> Self {
+        Self { pointer: format!("{root}{}", self.pointer), message: self.message.clone() }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.pointer.is_empty() {

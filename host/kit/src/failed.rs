@@ -8,6 +8,8 @@ use std::path::Path;
 pub enum Fault {
     /// The author: the plugin's files are wrong.
     Plugin,
+    /// The user: the folder is not that of a plugin.
+    Usage,
     /// The user of the machine: a tool is missing, of a wrong version, or does not work.
     Tools,
     /// The user of the machine: a file cannot be read or written.
@@ -19,6 +21,9 @@ pub enum Fault {
 pub enum Failed {
     #[error("{message}")]
     Project { message: String, hint: String },
+    /// The named folder is not that of a plugin, or the plugin's language is unclear.
+    #[error("{message}")]
+    Folder { message: String, hint: String },
     /// A program that the machine must have is missing.
     #[error("{what} is missing")]
     Missing {
@@ -87,6 +92,7 @@ impl Failed {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Project { .. } | Self::Component(_) => Fault::Plugin,
+            Self::Folder { .. } => Fault::Usage,
             Self::Program { fault, .. } => *fault,
             Self::Missing { .. } | Self::TooOld { .. } | Self::Offline { .. } => Fault::Tools,
             Self::Io { .. } => Fault::Machine,
@@ -97,7 +103,7 @@ impl Failed {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Project { hint, .. } => Some(hint.clone()),
+            Self::Project { hint, .. } | Self::Folder { hint, .. } => Some(hint.clone()),
             Self::Missing { install, .. } | Self::TooOld { install, .. } => Some(install.clone()),
             Self::Offline { .. } => Some("run it once without --offline".to_owned()),
             Self::Program { .. } | Self::Component(_) | Self::Io { .. } => None,

@@ -73,25 +73,19 @@ impl Language {
     /// # Errors
     /// When the folder has none or several of the marker files, or one of them cannot be read.
     pub fn of(folder: &Path) -> Result<Self, Failed> {
-        if !folder.is_dir() {
-            return Err(Failed::project(
-                format!("there is no folder {}", folder.display()),
-                "name the plugin's folder, or create one with `toolgate new`",
-            ));
-        }
         let markers = [Self::Rust, Self::Go, Self::Python, Self::JavaScript, Self::C];
         let found: Vec<_> = markers.into_iter().filter(|language| folder.join(language.marker()).is_file()).collect();
         match found[..] {
             [Self::JavaScript] => script(folder),
             [only] => Ok(only),
-            [] => Err(Failed::project(
-                format!("{} is not a plugin in a language that toolgate builds", folder.display()),
-                format!("a plugin has one of the files {}", list(&markers)),
-            )),
-            _ => Err(Failed::project(
-                format!("the language of {} is unclear: it has {}", folder.display(), list(&found)),
-                "choose one with --lang",
-            )),
+            [] => Err(Failed::Folder {
+                message: format!("{} is not a plugin in a language that toolgate builds", folder.display()),
+                hint: format!("a plugin has one of the files {}", list(&markers)),
+            }),
+            _ => Err(Failed::Folder {
+                message: format!("the language of {} is unclear: it has {}", folder.display(), list(&found)),
+                hint: "choose one with --lang".to_owned(),
+            }),
         }
     }
 }

@@ -24,6 +24,11 @@ impl Project {
     /// # Errors
     /// When it is not the folder of a plugin, or its name cannot be the name of a component.
     pub fn open(folder: &Path, language: Option<Language>) -> Result<Self, Failed> {
+        if !folder.is_dir() {
+            let message = format!("there is no folder {}", folder.display());
+            let hint = "name the plugin's folder, or create one with `toolgate new`".to_owned();
+            return Err(Failed::Folder { message, hint });
+        }
         let language = language.map_or_else(|| Language::of(folder), Ok)?;
         let folder = fs::canonicalize(folder).map_err(Failed::reading(folder))?;
         let name = name(language, &folder)?;

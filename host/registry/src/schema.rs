@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::json;
 
 mod charge;
+mod choice;
 mod cost;
 mod draft;
 mod graph;
@@ -75,17 +76,26 @@ fn validator(schema: &Value, draft: Draft) -> Result<Validator, Violation> {
     options.build(schema).map_err(violation_of_schema)
 }
 
-/// The schema without its own address. All references in it begin with `#`, so nothing refers to the address. With it,
-/// the library would resolve them in its own copy of a published schema that has the same address.
+/// The schema without its own address, and with references that begin with `#`. With the address, the library would resolve
+/// them in its own copy of a published schema that has the same address.
 fn unnamed(schema: &Value, draft: Draft) -> Value {
-    let mut schema = schema.clone();
-    if let Value::Object(members) = &mut schema {
+    let mut unnamed = schema.clone();
+    let graph = Graph::of(schema);
+    for (part, at) in &graph.schemas {
+        for keyword in REFERENCES {
+            let reference = part.get(keyword).and_then(Value::as_str).and_then(|reference| graph.fragment(reference));
+            if let (Some(fragment), Some(part)) = (reference, unnamed.pointer_mut(at)) {
+                part[keyword] = format!("#{fragment}").into();
+            }
+        }
+    }
+    if let Value::Object(members) = &mut unnamed {
         members.retain(|keyword, value| match keyword.as_str() {
             "$id" => value.as_str().is_some_and(|id| draft.is_anchor(id)),
             keyword => keyword != "$schema",
         });
     }
-    schema
+    unnamed
 }
 
 impl Compiled {
@@ -141,7 +151,7 @@ impl Compiled {
         let compile = || {
             let schema = schema()?;
             let draft = Draft::of(&schema)?;
-            let (findable, without) = place::findable(&unnamed(&schema, draft));
+            let (findable, without) = place::findable(&unnamed(&schema, draft), draft);
             Some((validator(&findable, draft).ok()?, without))
         };
         let unplaced = |without: &Without| vec![if is_misfit { place::unplaced(without) } else { self.costly(value) }];

@@ -64,6 +64,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(pending::resolve_many))
         .routes(routes!(suspensions::read))
         .routes(routes!(suspensions::resolve))
+        .routes(routes!(suspensions::defaults))
         .routes(routes!(suspensions::resolve_call))
         .routes(routes!(suspensions::delegate))
         .routes(routes!(suspensions::progress))

@@ -194,7 +194,10 @@ pub(crate) fn of_suspension(
     let asked_about = call.asked_about(suspension.id);
     let edited = closed.and_then(Closed::resolution).and_then(|answer| answer.arguments.as_ref());
     let submitted = call.edited_before(suspension.id).or(edited.map(|_| asked_about));
-    let defaults = asked.and_then(|asked| asked.defaults.as_ref()).filter(|_| edited.is_none());
+    let defaults = match edited {
+        Some(edited) => item.defaults_of(edited).known(),
+        None => asked.and_then(|asked| asked.defaults.as_ref()),
+    };
     let message = Message {
         r#type: format!("suspension.{}", occasion.as_str()),
         id: row.message_id(),

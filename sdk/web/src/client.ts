@@ -14,6 +14,7 @@ import type {
   CallAnswer,
   CallJournal,
   CallLog,
+  EditDefaults,
   FeedEvent,
   PendingCounts,
   PendingFilter,
@@ -152,6 +153,15 @@ export class Toolgate {
   resolve(suspension: string, answer: Answer, signal?: AbortSignal): Promise<Answered> {
     const call = { body: answer, ...(signal && { signal }) };
     return this.connection.json("POST", path`/v1/suspensions/${suspension}/resolve`, call);
+  }
+
+  /**
+   * The schema's defaults for what an edit of the arguments leaves out. The tool applies them, so an approver needs them first.
+   * @throws `not-found` if there is no such suspension; `invalid` with the wrong places of the arguments.
+   */
+  editDefaults(suspension: string, edited: unknown, signal?: AbortSignal): Promise<EditDefaults> {
+    const call = { body: { arguments: edited }, ...(signal && { signal }) };
+    return this.connection.json("POST", path`/v1/suspensions/${suspension}/defaults`, call);
   }
 
   /**

@@ -30,6 +30,8 @@ export type RequestInDoubt = Schemas["RequestInDoubt"];
 export type Kind = Schemas["Kind"];
 /** Which arguments an answer may change. */
 export type Editable = Schemas["Editable"];
+/** The schema's defaults for what an edit of the arguments leaves out. */
+export type EditDefaults = Schemas["EditDefaults"];
 /** An error at one place of a request body. */
 export type Pointed = Schemas["Pointed"];
 /** Why a request failed (RFC 9457). */

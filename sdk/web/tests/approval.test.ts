@@ -353,4 +353,97 @@ describe("defaults", () => {
     expect(text(card, "arguments")).not.toContain("memo");
     expect(text(await approval(), "defaults")).toBe("");
   });
+
+  const asked = {
+    editable: "all",
+    arguments: { to: "ann" } as never,
+    defaults: { "/amount": 100, "/note": "none" } as never,
+    display: { arguments: '{"to":"ann"}', defaults: '{"/amount":100,"/note":"none"}' },
+  } as const;
+  const edit = { arguments: { to: "bob", amount: 5 } as never, defaults: { "/note": "none" } as never };
+  const shownEdit = '{"to":"bob","amount":5}';
+  const ofEdit = 'leave out{\n  "/note": "none"\n}';
+
+  it("are those of the approved arguments after an edit", async () => {
+    const card = await approval(asked);
+    const waiting = card.suspension as Suspension;
+    expect(text(card, "defaults")).toContain("/amount");
+    const closed = { state: "approve", by: "bob", at: "2026-01-01T00:00:00Z", ...edit };
+    const display = {
+      ...asked.display,
+      approved_arguments: shownEdit,
+      approved_defaults: '{"/note":"none"}',
+    };
+    const end = (more: object, shown: object) => {
+      card.suspension = {
+        ...waiting,
+        state: "approve",
+        closed: { ...closed, ...more },
+        display: shown,
+      } as Suspension;
+      return text(card, "defaults");
+    };
+    expect(end({}, display)).toBe(`The tool’s defaults, for what the approved arguments ${ofEdit}`);
+    const { approved_defaults: _, ...without } = display;
+    expect(end({ defaults: undefined }, without)).toBe("");
+    expect(end({ defaults: undefined, defaults_unknown: true }, without)).toBe(
+      "Nobody knows the tool’s defaults for what the approved arguments leave out: the component of the call was removed.",
+    );
+    expect(end({ arguments: undefined }, asked.display)).toContain("/amount");
+  });
+
+  it("are those of each edit that somebody approved", async () => {
+    const ofVote = (card: HTMLElement) =>
+      root(card).querySelector('[part~="edit-of"] [part~="edit-defaults"]')?.textContent;
+    const vote = { by: "ann", at: "x", binding: "sha256:ee", ...edit, display: shownEdit };
+    const card = await approval({ ...asked, votes: [{ ...vote, defaults_display: '{"/note":"none"}' }] });
+    expect(ofVote(card)).toBe('The tool’s defaults, for what this edit leaves out{\n  "/note": "none"\n}');
+    expect(text(card, "defaults")).toContain("for what the arguments as submitted leave out");
+    const unknown = await approval({
+      ...asked,
+      votes: [{ ...vote, defaults: undefined, defaults_unknown: true }],
+    });
+    expect(ofVote(unknown)).toContain("the component of the call was removed");
+  });
+
+  it("follow an edit before it is approved", async () => {
+    const card = await approval(asked);
+    let found: object = { defaults: { "/note": "none" }, display: '{"/note":"none"}' };
+    host.instead = ({ path }) => (path.endsWith("/defaults") ? { status: 200, body: found } : undefined);
+    button(card, "edit")?.click();
+    const shown = () => root(card).querySelector('[part~="editor"] [part~="edit-defaults"]')?.textContent;
+    expect(shown()).toBe("");
+    const input = root(card).querySelector("textarea");
+    type(input, '{"to":"ann","amount":');
+    type(input, '{"to":"ann","amount":5}');
+    expect(shown()).toBe("Loading the tool’s defaults for this edit …");
+    await until(() => shown()?.includes("leaves out") === true);
+    expect(shown()).toBe('The tool’s defaults, for what this edit leaves out{\n  "/note": "none"\n}');
+    expect(host.at("POST", /defaults/).map(({ body }) => body)).toEqual([
+      '{"arguments":{"to":"ann","amount":5}}',
+    ]);
+    found = {};
+    type(input, '{"to":"ann","amount":5,"note":"x"}');
+    await until(() => shown() === "");
+    host.instead = ({ path }) =>
+      path.endsWith("/defaults") ? problem(503, "store-failed", "no disk") : undefined;
+    type(input, '{"to":"ann","amount":6}');
+    await until(() => shown() === "The tool’s defaults for this edit are not known: no disk");
+    type(input, '{"to":"ann"}');
+    expect(shown()).toBe("");
+  });
+
+  it("of a newer edit replace those of an older one", async () => {
+    const card = await approval(asked);
+    host.instead = ({ path, body }) =>
+      path.endsWith("/defaults")
+        ? { status: 200, body: { display: body.includes('"amount":1') ? '{"/old":1}' : '{"/new":2}' } }
+        : undefined;
+    button(card, "edit")?.click();
+    const input = root(card).querySelector("textarea");
+    for (const amount of [1, 11, 111, 2]) type(input, `{"to":"ann","amount":${amount}}`);
+    await until(() => text(card, "editor").includes("/new"));
+    expect(text(card, "editor")).not.toContain("/old");
+    expect(host.at("POST", /defaults/).length).toBe(2);
+  });
 });

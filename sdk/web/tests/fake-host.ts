@@ -130,6 +130,7 @@ export class FakeHost {
       this.#stream(seen, response);
       return undefined;
     }
+    if (path.endsWith("/defaults")) return { status: 200, body: {} };
     if (path.endsWith("/progress")) return { status: 200, body: { ok: true, dropped: false } };
     if (path === "/v1/pending" && method === "GET") {
       return { status: 200, body: { suspensions: [...this.open.values()], next: null } };

@@ -1,5 +1,6 @@
 // After an edit, everybody sees the approved arguments beside the submitted ones.
 import { suspensionOf } from "../src/client";
+import { fixture } from "../src/components";
 import { approvals, button, expect, stay, test } from "../src/test";
 
 test("a card shows approved arguments beside submitted ones", async ({ start, enter }) => {
@@ -70,7 +71,7 @@ test("a card shows the defaults of what the arguments leave out", async ({ start
   const card = approvals(page, "alpha");
   const defaults = card.locator("[part=defaults]");
   await expect(approvals(page, "omega").locator("[part=arguments]")).toHaveCount(1);
-  await expect(approvals(page, "omega").locator("[part=defaults]")).toHaveCount(0);
+  await expect(approvals(page, "omega").locator("[part=defaults]")).toBeHidden();
   await stay(page);
   for (const state of ["open", "closed"]) {
     if (state === "closed") {
@@ -84,4 +85,36 @@ test("a card shows the defaults of what the arguments leave out", async ({ start
     await expect(defaults.locator("pre")).toHaveText('{ "/top": 10 }');
   }
   expect((await agent.ended(turn)).outcome).toBe("ok");
+});
+
+test("approvers see the defaults of an edit before and after its approval", async ({ start, enter }) => {
+  const parameters = { type: "object", properties: { to: {}, amount: { default: 100 } } };
+  const options = { editable: "all" };
+  const pay = { name: "pay", approval: "requires-approval", parameters, options };
+  const rule = '[[policy]]\ntools = "pay"\nrule = "ask"\nneeds = [{ quorum = 2 }]\n';
+  const host = await start({ components: { bank: fixture([pay]) }, tables: rule });
+  const agent = host.token("agent", ["caller"]);
+  const alice = await enter(host, host.token("alice", ["approver"]));
+  const bob = await enter(host, host.token("bob", ["approver"]));
+  const turn = await agent.call("defaults", "pay", { to: "ann", amount: 5 });
+  const card = approvals(alice);
+  await stay(alice);
+  await expect(card.locator("[part=defaults]")).toBeHidden();
+  await button(card, "Edit arguments").click();
+  await card.getByLabel("Arguments, as JSON").fill('{"to": "ann"}');
+  await expect(card.locator("[part=editor] [part=edit-defaults] pre")).toHaveText('{ "/amount": 100 }');
+  await button(card, "Approve as edited").click();
+  for (const page of [alice, bob]) {
+    const ofVote = approvals(page).locator("[part=edit-of] [part=edit-defaults]");
+    await expect(ofVote).toHaveText('The tool’s defaults, for what this edit leaves out{ "/amount": 100 }');
+  }
+  await stay(bob);
+  await button(approvals(bob), "Approve as alice edited").click();
+  for (const page of [alice, bob]) {
+    const applied = approvals(page).locator("[part=defaults]");
+    await expect(applied).toHaveText(
+      'The tool’s defaults, for what the approved arguments leave out{ "/amount": 100 }',
+    );
+  }
+  await agent.ended(turn);
 });

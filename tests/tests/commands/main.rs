@@ -5,6 +5,7 @@
 
 mod audit;
 mod callers;
+mod defaults;
 mod developing;
 mod formats;
 mod hook;

@@ -62,7 +62,7 @@ fn a_new_plugin_is_tested_built_checked_and_called() {
 fn a_folder_that_cannot_be_written_is_the_fault_of_the_machine(host: &Host) {
     std::fs::write(host.folder().join("file"), "").unwrap();
     assert_eq!(host.cli(None, &["new", "inc", "--lang", "c"]).code, 0);
-    for words in [["hello", "--out", "file/hello.wasm"], ["inc", "--cache", "file"]] {
+    for words in [["hello", "--out", "file/hello.wasm"], ["inc", "--cache", "file/cache"]] {
         let said = build(host, &[&words[..], &["--json"]].concat());
         let failed: Value = serde_json::from_str(&said.out).unwrap();
         assert_eq!((said.code, &failed["ok"], &failed["fault"]), (4, &json!(false), &json!("host")), "{failed}");

@@ -56,7 +56,7 @@ fn check_reports_bad_names_and_goes_on() {
     write("c d.wasm", b"hello");
     write("fine.wasm", &fixture(&json!([{"name": "two"}])));
     let said = host.cli(None, &["check", "--json", "a b.wasm", "none.wasm", "c d.wasm", "fine.wasm"]);
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 2, "a file could not be read: {said:?}");
     let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let rules = |n: usize| -> Vec<&str> {
         lines[n]["findings"].as_array().unwrap().iter().map(|finding| finding["rule"].as_str().unwrap()).collect()
@@ -175,6 +175,41 @@ fn a_folder_is_no_plugin_and_no_backup() {
     fs::create_dir(host.folder().join("echo")).unwrap();
     let said = host.cli(None, &["call", "echo", "{\"value\":1}"]);
     assert_eq!((said.code, said.out.as_str()), (0, "1\n"), "{said:?}");
+}
+
+#[test]
+fn a_file_is_no_folder_for_any_command() {
+    let host = Setup::default().prepare();
+    fs::write(host.folder().join("bank.wasm"), fixture(&json!([{"name": "pay"}]))).unwrap();
+    fs::write(host.folder().join("in.toml"), "plugins = \"bank.wasm\"\n").unwrap();
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let commands: [&[&str]; 20] = [
+        &["serve", "--plugins", "bank.wasm"],
+        &["serve", "--data", "bank.wasm"],
+        &["serve", "--config", "in.toml"],
+        &["call", "pay", "{}", "--plugins", "bank.wasm"],
+        &["call", "pay", "{}", "--config", "in.toml"],
+        &["grants", "bank", "--plugins", "bank.wasm"],
+        &["policy", "explain", "pay", "{}", "--plugins", "bank.wasm"],
+        &["status", "--data", "bank.wasm"],
+        &["pending", "--data", "bank.wasm"],
+        &["token", "list", "--data", "bank.wasm"],
+        &["token", "create", "--name", "a", "--role", "caller", "--data", "bank.wasm"],
+        &["token", "revoke", "a", "--data", "bank.wasm"],
+        &["audit", "verify", "--data", "bank.wasm"],
+        &["export", "--data", "bank.wasm"],
+        &["restore", "in.toml", "bank.wasm"],
+        &["build", "bank.wasm"],
+        &["build", ".", "--cache", "bank.wasm"],
+        &["verify-build", "bank.wasm", &digest],
+        &["dev", "bank.wasm"],
+        &["man", "bank.wasm"],
+    ];
+    for words in commands {
+        let said = host.cli(None, words);
+        assert_eq!(said.code, 2, "{words:?}: {said:?}");
+        assert!(said.err.starts_with("error: bank.wasm is a file, and not a folder\n"), "{words:?}: {said:?}");
+    }
 }
 
 #[test]

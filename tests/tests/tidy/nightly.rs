@@ -39,8 +39,12 @@ fn nightly_runs_each_command() {
         "cargo install --path host/cli --locked",
         "cargo xtask demo --answer",
         "cargo build --locked --workspace --bins --test author_docs",
-        "cargo test --locked --workspace --test author_docs -- --exact c in an empty home",
+        "cargo test --locked --workspace --test author_docs -- --exact c go javascript python rust typescript in an empty home",
     ];
+    let pages = read("tests/tests/author_docs.rs");
+    for page in ["c", "go", "javascript", "python", "rust", "typescript"] {
+        assert!(pages.contains(&format!("\n    {page}: \"{page}.md\",\n")), "the test {page} exists");
+    }
     let long = [
         "cargo xtask soak",
         "cargo xtask kills",

@@ -67,3 +67,17 @@ async fn message_about_a_client_call_has_both_forms_of_its_arguments() {
     let said = &of_client["suspension"];
     assert_eq!((&said["arguments"], &said["submitted"]), (&json!({"to": "bob"}), &json!({"to": "eve\u{202e}"})));
 }
+
+#[tokio::test]
+async fn late_message_has_the_defaults_of_the_approved_arguments() {
+    let world = with_arguments();
+    world.script("pager", &[Does::Answers(503)]);
+    let suspension = world.ask("a", "tool_5").await;
+    world.rows(suspension, &["pager opened pending 1"]).await;
+    approve(&world, suspension, Some("{}")).await;
+    world.lasting.clock.advance(Span::from_secs(30));
+    world.rows(suspension, &["pager opened delivered 2", "pager closed delivered 1"]).await;
+    let got = world.got(3).await;
+    let [first, late, closed] = [0, 1, 2].map(|n| got[n].2["suspension"].get("defaults"));
+    assert_eq!((first, late, closed), (None, Some(&json!({"/to": "all"})), None));
+}

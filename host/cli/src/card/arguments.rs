@@ -42,6 +42,35 @@ pub(super) fn rows(card: &mut String, item: &Suspension) {
     }
 }
 
+/// Adds the schema's defaults: those for the approved edit if there is one, and otherwise those for the arguments that are
+/// asked about.
+pub(super) fn defaults(card: &mut String, item: &Suspension) {
+    let closed = item.closed.as_ref().filter(|closed| is_approved(item, closed) && closed.arguments.is_some());
+    if let Some(closed) = closed {
+        return defaults_of(card, "the approved arguments", closed.defaults.as_ref(), closed.defaults_unknown);
+    }
+    if let Some(defaults) = &item.defaults {
+        let about = if is_edited(item) { "for the arguments as submitted: " } else { "" };
+        row(card, "defaults", &format!("{about}{}", escape::json_line(defaults.as_str())));
+    }
+}
+
+/// Adds the schema's defaults for what an edit leaves out, if there are any.
+fn defaults_of(card: &mut String, edit: &str, defaults: Option<&Verbatim>, unknown: Option<bool>) {
+    if unknown == Some(true) {
+        row(card, "defaults", &format!("unknown for {edit}: the component of the call was removed"));
+    } else if let Some(defaults) = defaults {
+        row(card, "defaults", &format!("for {edit}: {}", escape::json_line(defaults.as_str())));
+    }
+}
+
+/// The row for the defaults that apply to the edit of the rows before.
+pub(crate) fn of_edit(defaults: Option<&Verbatim>) -> String {
+    let mut card = String::new();
+    defaults_of(&mut card, "this edit", defaults, None);
+    card
+}
+
 fn votes(card: &mut String, item: &Suspension) {
     let asked = item.arguments.as_str();
     let unedited = if item.submitted.is_some() { "these arguments" } else { "the arguments as submitted" };
@@ -53,6 +82,7 @@ fn votes(card: &mut String, item: &Suspension) {
             Some(edited) => {
                 row(card, "vote", &format!("{by} approved {}", escape::json_line(edited.as_str())));
                 changes(card, asked, edited.as_str());
+                defaults_of(card, "this edit", vote.defaults.as_ref(), vote.defaults_unknown);
             }
         }
     }

@@ -156,6 +156,19 @@ fn defaults_belong_to_the_submitted_arguments() {
     assert!(shown("").contains("  defaults    {\"/b\":2}\n"));
     let edited = shown(r#", "votes": [{"by": "ann", "at": "", "binding": "", "arguments": {"a":3}}]"#);
     assert!(edited.contains("  defaults    for the arguments as submitted: {\"/b\":2}\n"), "{edited}");
+    let closed = |more: &str| {
+        let closed =
+            format!(r#", "closed": {{"state": "approve", "by": "ann", "at": "", "arguments": {{"a":3}}{more}}}"#);
+        let card = shown(&closed);
+        card.lines()
+            .filter(|line| line.contains("defaults"))
+            .map(|line| line.trim_start().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(closed(""), Vec::<String>::new());
+    assert_eq!(closed(r#", "defaults": {"/c":4}"#), ["defaults    for the approved arguments: {\"/c\":4}"]);
+    let unknown = "defaults    unknown for the approved arguments: the component of the call was removed";
+    assert_eq!(closed(r#", "defaults_unknown": true"#), [unknown]);
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! `approve`: shows calls and approves exactly what it has shown.
 
-use api::{Resolve, Verbatim};
+use api::{Edit, EditDefaults, Resolve, Verbatim};
 use clap::Args;
-use domain::{Digest, SuspensionId, suspension::Decision};
+use domain::{
+    Digest, SuspensionId,
+    suspension::{Decision, SuspensionKind},
+};
 
 use super::Run;
 use super::answer::{send, suspension};
@@ -80,13 +83,19 @@ impl Run for Approve {
                 ..Resolve::new(Decision::Approve)
             };
             answers.push((id, resolve));
-            edited = self.arguments.clone().filter(|_| shown.closed.is_none()).map(|approved| (shown, approved));
+            let is_open = shown.closed.is_none() && shown.kind.0 == SuspensionKind::Approval;
+            if let Some(arguments) = self.arguments.clone().filter(|_| is_open && !self.json) {
+                let edit = Edit { arguments };
+                let found: EditDefaults = client.exchange(&format!("/v1/suspensions/{id}/defaults"), &edit)?;
+                edited = Some((shown, edit.arguments, found.defaults));
+            }
         }
         let accepted = send(&client, answers, self.json, terminal)?;
-        if let Some((shown, approved)) = edited.filter(|_| !self.json) {
+        if let Some((shown, approved, defaults)) = edited {
             let still_waits = accepted.iter().any(|resolved| !resolved.needs.is_empty());
             let rows = if still_waits { card::voted } else { card::approved };
-            terminal.line(rows(card::submitted(&shown), approved.as_str()).trim_end())?;
+            let rows = rows(card::submitted(&shown), approved.as_str()) + &card::of_edit(defaults.as_ref());
+            terminal.line(rows.trim_end())?;
         }
         worst.map_or(Ok(()), |worst| Err(Report::silent(worst)))
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use dispatch::ports::{KnownTool, Tools as _};
 use domain::{CatalogLimits, Digest, PluginName, Tool};
-use kit::{Built, Carried, Failed, Fault, Kit, Project};
+use kit::{Built, Carried, Failed, Fault, Kit, Language, Project};
 use registry::{
     Access, Finding, GrantHolder, LoadRule, Manifest, NotLoaded, Note, PackError, Packed, Registry, RegistrySettings,
 };
@@ -23,7 +23,7 @@ use toolgate::Host;
 use toolgate::config::{Config, HolderTable, Parsed, PluginTable, SecretValues, manifest};
 
 pub(super) use self::typed::Typed;
-use crate::args::{Cache, Toolchains, folder_instead};
+use crate::args::{Cache, Toolchains, folder_instead, not_a_file, unread};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -32,6 +32,7 @@ pub(super) const CARRIED: Carried = include!(concat!(env!("OUT_DIR"), "/carried.
 
 /// The kit that builds plugins.
 pub(super) fn kit<'a>(args: &Toolchains, say: &'a dyn Fn(&str), printed: &'a dyn Fn(&str)) -> Result<Kit<'a>, Report> {
+    args.cache.typed().map_or(Ok(()), not_a_file)?;
     let cache = args.cache.folder().ok_or_else(|| {
         Report::new(Exit::Usage, "there is no folder for toolchains, because neither TOOLGATE_CACHE nor HOME is set")
             .hint("name one with --cache")
@@ -51,10 +52,17 @@ pub(super) fn printed(terminal: &Terminal) -> impl Fn(&str) {
     move |output| terminal.note(&escape::block(output, ""))
 }
 
+/// The plugin in a folder that the command line names.
+pub(super) fn project(folder: &Path, lang: Option<Language>) -> Result<Project, Report> {
+    not_a_file(folder)?;
+    Project::open(folder, lang).map_err(|error| failed(&error))
+}
+
 /// A failure of the kit, as a report.
 pub(super) fn failed(failed: &Failed) -> Report {
     let exit = match failed.fault() {
         Fault::Plugin => Exit::Refused,
+        Fault::Usage => Exit::Usage,
         Fault::Tools => Exit::Tools,
         Fault::Machine => Exit::HostFault,
     };
@@ -251,8 +259,8 @@ pub(super) fn tested_name(file: &Path) -> Result<(PluginName, Option<Finding>), 
 /// The bytes of a file that should be a component. Others check whether it is one.
 pub(super) fn component(file: &Path) -> Result<Vec<u8>, Report> {
     not_a_folder(file)?;
-    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
-    bytes.map_err(|error| Report::from(error).hint("name a component's file: `toolgate build` makes build/NAME.wasm"))
+    let hint = "name a component's file: `toolgate build` makes build/NAME.wasm";
+    std::fs::read(file).map_err(|error| unread(file.display(), error).hint(hint))
 }
 
 /// Replaces a file at once, so that a host that watches the folder sees the old file or the new one.

@@ -28,7 +28,7 @@ Examples:
   toolgate build --json
 
 The result is DIR/build/NAME.wasm. A failed build keeps the previous result. The exit code says whose fault a failure is: \
-1 the plugin's sources, 5 a tool that is missing or does not work, 4 this machine or toolgate itself.")]
+1 the plugin's sources, 2 the command line, 5 a tool that is missing or does not work, 4 this machine or toolgate itself.")]
 pub(crate) struct Build {
     /// The plugin's folder
     #[arg(value_name = "DIR", default_value = ".")]
@@ -56,7 +56,7 @@ impl Build {
     fn build(&self, terminal: &Terminal) -> Result<(), Report> {
         let (say, printed) = (author::say(terminal), author::printed(terminal));
         let toolkit = author::kit(&self.toolchains, &say, &printed)?;
-        let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
+        let project = author::project(&self.folder, self.lang)?;
         let (folder, out, toolchains) = (&self.folder, self.out.as_deref(), &self.toolchains);
         let typed = Typed { folder, lang: self.lang, out, toolchains };
         let made = author::make(&toolkit, &project, &typed, &author::sandbox(&toolchains.cache)?)?;

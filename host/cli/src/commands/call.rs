@@ -20,7 +20,7 @@ use toolgate::config::{Config, Grant, SecretValues};
 
 pub(super) use self::answers::Answers;
 use super::{Run, author};
-use crate::args::{Cache, checked, given};
+use crate::args::{Cache, checked, given, not_a_file};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -168,6 +168,7 @@ async fn open(args: &Call) -> Result<Host, Report> {
         let folder = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
         if !folder.is_dir() {
             author::not_a_folder(file)?;
+            not_a_file(&folder)?;
             return Err(Report::new(Exit::Usage, format!("there is no plugin folder at {}", folder.display()))
                 .hint("name one with --plugins, or name a component's file instead of the tool"));
         }

@@ -21,7 +21,7 @@ use crate::terminal::{Style, Terminal};
 /// Check whether a host would load components.
 ///
 /// Prints all findings at once, each with the tool, the rule and what to change. A host finds the same. A file that cannot be
-/// checked does not keep the others from it. The exit code is 1 if there is a finding or a file cannot be read.
+/// checked does not keep the others from it. The exit code is 1 if there is a finding, and 2 if a file cannot be read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use domain::{Json, PluginName};
-use kit::{Kit, Language, Project};
+use kit::{Kit, Language};
 use registry::{LoadReport, NotLoaded};
 use sandbox::Sandbox;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ use self::calls::as_number;
 use self::sources::{Snapshot, Sources};
 use super::author::{self, Made, Typed};
 use super::{Run, build, call};
-use crate::args::Toolchains;
+use crate::args::{Toolchains, not_a_file};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -94,7 +94,7 @@ impl Run for Dev {
         };
         let (say, printed) = (author::say(terminal), author::printed(terminal));
         let toolkit = author::kit(&self.toolchains, &say, &printed)?;
-        let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
+        let project = author::project(&self.folder, self.lang)?;
         let name = PluginName::new(project.name())?;
         let runtime = super::runtime()?;
         let (sender, events) = mpsc::channel();
@@ -207,7 +207,7 @@ impl Round<'_> {
     fn run(&mut self) -> Result<(), Report> {
         let begun = author::now();
         self.is_loaded = false;
-        let project = Project::open(&self.args.folder, self.args.lang).map_err(|error| author::failed(&error))?;
+        let project = author::project(&self.args.folder, self.args.lang)?;
         if project.name() != self.name.as_str() {
             return Err(Report::new(Exit::Usage, format!("the plugin is now called {}", project.name()))
                 .hint("end this command with Ctrl-C and start it again"));
@@ -258,6 +258,7 @@ impl Round<'_> {
     /// Copies it into the folder of a running host.
     fn copy(&self, made: &Made) -> Result<(), Report> {
         let Some(folder) = &self.args.plugins else { return Ok(()) };
+        not_a_file(folder)?;
         if !folder.is_dir() {
             return Err(Report::new(Exit::Usage, format!("there is no plugin folder at {}", author::shown(folder))));
         }

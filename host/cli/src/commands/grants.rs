@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::Args;
 use domain::{Digest, PluginName};
 use registry::grants::{GrantState, RequestedGrant, words};
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 use toolgate::config::{Config, PluginTable, SecretValues};
 
 use super::{Run, author};
+use crate::args::{not_a_file, unread};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -58,9 +58,9 @@ impl Run for Grants {
         let config = Config::read(self.config.as_deref())?;
         let folder = self.plugins.unwrap_or_else(|| config.plugins_folder());
         let (plugin, file) = target(&self.target, &folder)?;
-        let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()));
-        let bytes =
-            bytes.map_err(|error| Report::from(error).hint("name a plugin of the folder, or a component's file"))?;
+        not_a_file(&folder)?;
+        let hint = "name a plugin of the folder, or a component's file";
+        let bytes = std::fs::read(&file).map_err(|error| unread(file.display(), error).hint(hint))?;
         let settings = config.registry(Path::new(""), &SecretValues::default());
         let (access, findings) = Registry::access(&settings, &plugin, &bytes);
         let component = Digest::of(&bytes);

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Run, author};
-use crate::args::listing_shared_options_once;
+use crate::args::{listing_shared_options_once, not_a_file};
 use crate::report::Report;
 use crate::terminal::Terminal;
 
@@ -30,6 +30,7 @@ pub(crate) struct Man {
 impl Run for Man {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let folder = &self.folder;
+        not_a_file(folder)?;
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         clap_mangen::generate_to(listing_shared_options_once(crate::definition()), folder)
             .with_context(|| format!("cannot write into {}", folder.display()))?;

@@ -13,7 +13,7 @@ use serde_json::json;
 use toolgate::config::{Config, SecretValues};
 
 use super::{Run, author};
-use crate::args::{self, Connection};
+use crate::args::{self, Connection, not_a_file};
 use crate::card;
 use crate::client::{Client, parse};
 use crate::report::{Exit, Report};
@@ -150,6 +150,7 @@ fn of_folder(args: &Explain, arguments: Json) -> Result<api::Explanation, Report
 
 /// Finds the tool with this name in the components of a folder.
 fn find(config: &Config, folder: &Path, name: &str) -> Result<Tool, Report> {
+    not_a_file(folder)?;
     let files = components(folder).with_context(|| format!("cannot read the folder of plugins {}", folder.display()));
     let files =
         files.map_err(|error| Report::from(error).hint("name the folder with --plugins, or ask a host with --url"))?;

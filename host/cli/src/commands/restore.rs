@@ -9,7 +9,7 @@ use serde_json::json;
 use toolgate::backup;
 
 use super::Run;
-use crate::args::folder_instead;
+use crate::args::{folder_instead, not_a_file, unread};
 use crate::report::Report;
 use crate::terminal::Terminal;
 
@@ -42,7 +42,9 @@ impl Run for Restore {
         if let Some(report) = folder_instead(&self.file, "a backup") {
             return Err(report.hint("name the file that `toolgate backup` wrote"));
         }
-        let head = backup::restore(BufReader::new(File::open(&self.file)?), &self.folder, self.unverified)?;
+        not_a_file(&self.folder)?;
+        let file = File::open(&self.file).map_err(|error| unread(self.file.display(), error))?;
+        let head = backup::restore(BufReader::new(file), &self.folder, self.unverified)?;
         Ok(terminal.line(if self.json {
             let value = json!({"folder": self.folder.to_string_lossy(), "head": head.to_string()});
             escape::json_line(&value.to_string())

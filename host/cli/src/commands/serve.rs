@@ -15,7 +15,7 @@ use self::messages::Messages;
 use super::Run;
 use super::opened::{Opened, affordable};
 use super::stop::{stop_signal, stopped};
-use crate::args::{Cache, Data, is_private};
+use crate::args::{Cache, Data, is_private, not_a_file};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
@@ -101,22 +101,22 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
         let hint = "name a certificate in `[server.tls]`, or write `behind_proxy = true` in `[server]` if a proxy serves HTTPS";
         return Err(Report::new(Exit::Usage, message).hint(hint));
     }
-    if let Some(folder) = args.plugins.as_ref().filter(|folder| !folder.is_dir()) {
+    let plugins = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
+    let data = args.data.folder.clone().unwrap_or_else(|| config.data_folder());
+    [&plugins, &data].into_iter().try_for_each(|folder| not_a_file(folder))?;
+    if let Some(folder) = args.plugins.filter(|folder| !folder.is_dir()) {
         // It may be misspelt, and a host without plugins starts without an error.
         return Err(Report::new(Exit::Usage, format!("there is no plugin folder at {}", folder.display()))
             .hint(format!("check the name, or make the folder: mkdir -p {}", folder.display())));
     }
-    config.plugins = Some(args.plugins.unwrap_or_else(|| config.plugins_folder()));
-    config.data = Some(args.data.folder.unwrap_or_else(|| config.data_folder()));
+    (config.plugins, config.data) = (Some(plugins.clone()), Some(data.clone()));
     let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
-    let plugins = config.plugins_folder();
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
     let stop = stop_signal()?;
     ignore_hangups()?;
     let compiled = args.cache.compiled();
-    let data = config.data_folder();
     let opened = Opened::new(config, (listener, hosts, limits), compiled, args.memory).await?;
     let opened = opened.ok_or(OpenError::InUse(data))?;
     let messages = Messages { terminal: *terminal, json: args.json };

@@ -140,7 +140,7 @@ fn content(file: &str) -> Result<Vec<u8>, Report> {
         if let Some(folder) = args::folder_instead(Path::new(file), "a file") {
             return Err(folder.hint("name the file with the answer of the model's API"));
         }
-        return Ok(std::fs::read(file).with_context(|| format!("cannot read {file}"))?);
+        return std::fs::read(file).map_err(|error| args::unread(file, error));
     }
     let mut content = Vec::new();
     std::io::stdin().lock().read_to_end(&mut content).context("cannot read standard input")?;

@@ -69,7 +69,7 @@ impl VerifyBuild {
             let message = format!("{} has another digest: {found}", file.display());
             return Err(Report::new(Exit::Usage, message).hint("name the component that has this digest"));
         }
-        let project = Project::open(&self.folder, self.lang).map_err(|error| author::failed(&error))?;
+        let project = author::project(&self.folder, self.lang)?;
         only_sources(project.folder())?;
         let made = self.built(&project, terminal);
         let cleaned = clean(project.folder());

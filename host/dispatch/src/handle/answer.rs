@@ -354,9 +354,9 @@ impl Handle {
         let violations = match suspension.subject() {
             // The guest decides what to do with an approved value, and the domain reads decisions about requests.
             Some(_) => plan::violations(arguments, |_| Vec::new()),
-            None => self.pinned(call).map_or_else(removed, |known| {
-                plan::violations(arguments, |arguments| known.checks.arguments(arguments))
-            }),
+            None => self
+                .pinned(call)
+                .map_or_else(removed, |known| plan::edited(&known, arguments).err().unwrap_or_default()),
         };
         let edited = exact::changed_members(asked, arguments);
         let (rule, needs) = (verdict.rule, verdict.needs.clone());

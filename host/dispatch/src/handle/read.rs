@@ -1,12 +1,12 @@
 //! Reading suspensions, open and closed.
 
-use domain::{Principal, SuspensionId, TurnId, principal::Role, suspension::Audience};
+use domain::{Json, Principal, SuspensionId, TurnId, principal::Role, suspension::Audience};
 
-use super::Handle;
-use crate::error::Error;
+use super::{Handle, Inner};
+use crate::error::{Error, RequestPart};
 use crate::pending::narrowed;
 use crate::ports::{Commit, DeliveryRow, Filter, RowChange, StoreFault, SuspensionRow};
-use crate::request::SuspensionView;
+use crate::request::{Bounds, SuspensionView};
 
 /// A page with more than this ends early, in bytes of texts from callers and plugins.
 pub(super) const PAGE_BYTES: usize = 4 << 20;
@@ -136,6 +136,25 @@ impl Handle {
         self.inner.pending.suspension(by, id).await
     }
 
+    /// The schema's defaults for what an edit of the arguments of a suspension would leave out: what an approver needs to know
+    /// before approving it.
+    ///
+    /// # Errors
+    /// As [`Handle::suspension`]. [`Refusal::Invalid`](domain::Refusal::Invalid) for arguments that an approval would not
+    /// accept.
+    pub async fn edit_defaults(
+        &self,
+        by: &Principal,
+        id: SuspensionId,
+        arguments: Json,
+    ) -> Result<Option<Json>, Error> {
+        let Inner { pending, pipeline, shared, .. } = self.inner.as_ref();
+        Bounds::check(RequestPart::AnswerArguments, arguments.size(), shared.bounds.arguments)?;
+        let _memory = pipeline.tracker.values(&by.id, [arguments.size()].into_iter().collect()).await;
+        let _value = arguments.value();
+        pending.edit_defaults(by, id, &arguments).await
+    }
+
     /// The deliveries about a suspension, made or pending. For approvers and admins; others see none.
     ///
     /// # Errors
@@ -176,10 +195,11 @@ fn may_see_deliveries(by: &Principal) -> bool {
 
 /// About the memory of a view, in bytes.
 pub(super) fn size(item: &SuspensionView) -> usize {
-    let json = |json: &Option<domain::Json>| json.as_ref().map_or(0, domain::Json::size);
+    let json = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
     // A view has the whole call, with all of its steps.
     let steps = item.call.suspensions.len() * size_of::<(domain::Suspension, Option<domain::suspension::Closed>)>();
-    let submitted = item.call.edited_before(item.suspension.id).map_or(0, domain::Json::size);
+    let submitted = item.call.edited_before(item.suspension.id).map_or(0, Json::size);
     let arguments = item.call.arguments.size() + submitted;
-    steps + arguments + json(&item.context) + crate::feed::suspension_size(&item.suspension)
+    let defaults: usize = item.edits.iter().filter_map(|edit| edit.defaults.known()).map(Json::size).sum();
+    steps + arguments + defaults + json(&item.context) + crate::feed::suspension_size(&item.suspension)
 }

@@ -9,6 +9,7 @@ use domain::{
     call::{Pinned, Wait},
     gate::RuleEffect,
     journal::JournalBounds,
+    json::{Defaults, TooManyDefaults, Value},
     step::{Durable, RunEnd},
 };
 
@@ -115,6 +116,18 @@ pub struct KnownTool {
     pub allowed: AllowedEffects,
     /// The compiled schemas.
     pub checks: Arc<dyn Checks>,
+}
+
+impl KnownTool {
+    /// The defaults of its schema for what arguments that fit it leave out.
+    ///
+    /// # Errors
+    /// [`TooManyDefaults`].
+    pub fn defaults(&self, arguments: &Value) -> Result<Option<Json>, TooManyDefaults> {
+        let Ok(schema) = self.tool.parameters.value() else { return Ok(None) };
+        let matches = |pattern: &str, name: &str| self.checks.name_matches(pattern, name);
+        Ok(Defaults::of(&schema, arguments, &matches)?.to_json())
+    }
 }
 
 /// The effects that a tool can have, whether or not its hints name them. A call may have fewer.

@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::percent_decoded;
 use super::value::{Members, Value, quote_into};
+use super::{fragment, percent_decoded};
 use crate::Json;
 
 /// The maximum size of defaults, in bytes of their pointers and values. One default can apply at many places.
@@ -47,6 +47,10 @@ impl<'a> Defaults<'a> {
         let mut walk = Walk {
             root: schema,
             draft: Draft::of(schema),
+            id: match schema.pointer("/$id") {
+                Some(Value::Text(id)) => Some(id),
+                _ => None,
+            },
             anchors: OnceCell::new(),
             matches,
             found: BTreeMap::new(),
@@ -121,6 +125,8 @@ impl Draft {
 struct Walk<'a, 'm> {
     root: &'a Value,
     draft: Draft,
+    /// The `$id` of the whole schema.
+    id: Option<&'a str>,
     /// Collected when a reference first names one.
     anchors: OnceCell<HashMap<&'a str, &'a Value>>,
     matches: NameMatches<'m>,
@@ -269,7 +275,7 @@ impl<'a> Walk<'a, '_> {
             return Vec::new();
         }
         let referred = match keywords.get("$ref") {
-            Some(Value::Text(reference)) => reference.strip_prefix('#').and_then(|fragment| self.target(fragment)),
+            Some(Value::Text(reference)) => fragment(self.id, reference).and_then(|fragment| self.target(fragment)),
             _ => None,
         };
         let all = match keywords.get("allOf") {

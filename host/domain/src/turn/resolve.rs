@@ -248,9 +248,5 @@ fn check_policy(answer: &CheckedAnswer, decision: &Decision) -> Result<(), Refus
 }
 
 fn under(root: &str, violations: &[Violation]) -> Vec<Violation> {
-    let nested = |violation: &Violation| Violation {
-        pointer: format!("{root}{}", violation.pointer),
-        message: violation.message.clone(),
-    };
-    violations.iter().map(nested).collect()
+    violations.iter().map(|violation| violation.under(root)).collect()
 }

@@ -72,7 +72,7 @@ impl Fault {
     }
 }
 
-/// Every reference must begin with `#` and lead to one schema of the document. Only the whole schema may have an
+/// Every reference must begin with `#`, or with the `$id` of the whole schema, and lead to one schema of the document. Only the whole schema may have an
 /// `$id`, because that of a part would change the meaning of the references in it.
 fn check_targets(graph: &Graph<'_>, draft: Draft, what: &str, findings: &mut Findings) {
     if let Some(anchor) = graph.ambiguous {
@@ -87,7 +87,7 @@ fn check_targets(graph: &Graph<'_>, draft: Draft, what: &str, findings: &mut Fin
         for keyword in REFERENCES {
             let Some(target) = schema.get(keyword).and_then(Value::as_str) else { continue };
             let place = quoted(&format!("{pointer}/{keyword}"));
-            if !target.starts_with('#') {
+            if graph.fragment(target).is_none() {
                 let message = format!("{what} refers at {place} to {}, outside of itself", quoted(target));
                 let remedy = "put what it refers to under `$defs` and refer to it as `#/$defs/NAME`";
                 findings.add(LoadRule::SchemaRemote, message, remedy);

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::json::{percent_decoded, pointer_step};
+use domain::json::{fragment, percent_decoded, pointer_step};
 use serde_json::Value;
 
 use super::Draft;
@@ -79,10 +79,15 @@ impl<'a> Graph<'a> {
         self.schemas.push((schema, pointer));
     }
 
+    /// The fragment of a reference into this document.
+    pub(crate) fn fragment<'r>(&self, reference: &'r str) -> Option<&'r str> {
+        fragment(self.root.get("$id").and_then(Value::as_str), reference)
+    }
+
     /// Resolves a reference to a schema of the document. Other parts, such as a `default`, are no targets: the rules and
     /// the costs do not know what is in them.
     pub(crate) fn target(&self, reference: &str) -> Option<&'a Value> {
-        let fragment = reference.strip_prefix('#')?;
+        let fragment = self.fragment(reference)?;
         let target = if fragment.is_empty() || fragment.starts_with('/') {
             self.root.pointer(&percent_decoded(fragment)?)?
         } else {

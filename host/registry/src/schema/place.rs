@@ -1,8 +1,9 @@
 //! Finds the first fault of a value, and its place, if a validation or a list of all faults might cost too much.
 //!
 //! The library explains `anyOf` and `oneOf` by the faults of each alternative, and copies the value for each fault. It
-//! explains `not` by nothing. So this makes a schema that accepts the same values, has each `anyOf` and `oneOf` behind two
-//! `not`, and charges its work. Its first fault is found in one pass, without copies.
+//! explains `not` by nothing. So this makes a schema that accepts the same values and charges its work. A value that can fit only one
+//! alternative of an `anyOf` or `oneOf`, by its type and the constants of its members, is validated against that one. For other
+//! values, the alternatives are behind two `not`. The first fault is found in one pass, without copies.
 //!
 //! `unevaluatedProperties` and `unevaluatedItems` need the alternatives that are now behind `not`. So the schema is without them,
 //! and without the keywords that would then accept less. It accepts more values, and each of its faults is a fault.
@@ -15,11 +16,16 @@ use jsonschema::Validator;
 use jsonschema::error::{ValidationError, ValidationErrorKind};
 use serde_json::{Map, Value, json};
 
+use super::Draft;
 use super::charge::charging;
+use super::choice::conditions;
 use super::graph::{Graph, MAPS, REFERENCES, VALUES, children, key};
 use super::violation::violation;
 
 const ALTERNATIVES: [&str; 2] = ["anyOf", "oneOf"];
+
+/// Where an entry of `allOf` has the alternatives.
+const BEHIND: &str = "/else/not/not";
 
 /// The keywords that depend on what alternatives evaluate.
 const UNEVALUATED: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
@@ -31,15 +37,16 @@ const NEGATIVE: [&str; 3] = ["if", "not", "oneOf"];
 pub(super) type Without = BTreeSet<&'static str>;
 
 /// The schema with its alternatives behind `not`, charging its work.
-pub(super) fn findable(schema: &Value) -> (Value, Without) {
+pub(super) fn findable(schema: &Value, draft: Draft) -> (Value, Without) {
     let graph = Graph::of(schema);
     let mut moved = HashMap::new();
     follow(schema, String::new(), &mut moved);
     let before: HashMap<usize, &str> = graph.schemas.iter().map(|(schema, at)| (key(schema), at.as_str())).collect();
     // References keep their text unless their target has moved.
-    moved.retain(|schema, at| before.get(schema).is_some_and(|before| before != at));
+    let stayed = moved.iter().filter(|(schema, at)| before.get(schema).is_none_or(|before| before == at));
+    let stayed = stayed.map(|(schema, _)| *schema).collect();
     let widened = widened(&graph);
-    let mut rewriting = Rewriting { graph, moved, widened, without: Without::new() };
+    let mut rewriting = Rewriting { graph, draft, moved, stayed, widened, without: Without::new() };
     (rewriting.schema(schema), rewriting.without)
 }
 
@@ -151,15 +158,18 @@ fn follow(schema: &Value, mut at: String, moved: &mut HashMap<usize, String>) {
     for child in children(schema) {
         let keyword = child.step[1..].split('/').next().unwrap_or_default();
         let behind = alternatives(schema).find(|(_, moving)| *moving == keyword);
-        let to = behind.map_or_else(String::new, |(index, _)| format!("/allOf/{index}/not/not"));
+        let to = behind.map_or_else(String::new, |(index, _)| format!("/allOf/{index}{BEHIND}"));
         follow(child.schema, format!("{at}{to}{}", child.step), moved);
     }
 }
 
 struct Rewriting<'a> {
     graph: Graph<'a>,
-    /// The new places of the schemas that have moved.
+    draft: Draft,
+    /// The new places of the schemas.
     moved: HashMap<usize, String>,
+    /// Those whose places are the old ones.
+    stayed: HashSet<usize>,
     widened: HashSet<usize>,
     without: Without,
 }
@@ -174,12 +184,31 @@ impl Rewriting<'_> {
                 None => _ = written.insert(keyword.clone(), self.keyword(keyword, value)),
             }
         }
-        for (_, keyword) in alternatives(schema) {
+        for (index, keyword) in alternatives(schema) {
             let Some(list) = written.remove(keyword) else { continue };
+            let entry = self.alternatives(schema, (index, keyword), list);
             let all = written.entry("allOf").or_insert_with(|| json!([]));
-            all.as_array_mut().into_iter().for_each(|all| all.push(json!({"not": {"not": {keyword: list.clone()}}})));
+            all.as_array_mut().into_iter().for_each(|all| all.push(entry.clone()));
         }
         charging(schema, Value::Object(written))
+    }
+
+    /// The entry of `allOf` for a list of alternatives. `if` says whether a value can fit only one of them, and `then` applies that
+    /// one.
+    fn alternatives(&self, schema: &Value, (index, keyword): (usize, &str), list: Value) -> Value {
+        let original = schema.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let conditions = conditions(&self.graph, self.draft, original);
+        let behind = json!({"not": {"not": {keyword: list}}});
+        // Each value can fit two alternatives without a condition.
+        let can_choose =
+            !conditions.is_empty() && conditions.iter().filter(|condition| condition.is_boolean()).count() < 2;
+        let Some(above) = self.moved.get(&key(schema)).filter(|_| can_choose) else {
+            return json!({"if": false, "else": behind});
+        };
+        let at = format!("#{}", percent_encoded(&format!("{above}/allOf/1/allOf/{index}")));
+        let only = |n: usize| json!({"if": {"$ref": format!("{at}/if/oneOf/{n}")}, "then": {"$ref": format!("{at}{BEHIND}/{keyword}/{n}")}});
+        let then: Vec<Value> = (0..conditions.len()).map(only).collect();
+        json!({"if": {"oneOf": conditions}, "then": {"allOf": then}, "else": behind})
     }
 
     /// The keyword, if the new schema is without it.
@@ -200,7 +229,8 @@ impl Rewriting<'_> {
             // It has lists of names. A draft that does not know it may have a schema there.
             Value::Object(map) if keyword == "dependentRequired" && map.values().all(is_list_of_names) => value.clone(),
             Value::String(reference) if REFERENCES.contains(&keyword) => {
-                let target = self.graph.target(reference).and_then(|target| self.moved.get(&key(target)));
+                let target = self.graph.target(reference).map(key).filter(|target| !self.stayed.contains(target));
+                let target = target.and_then(|target| self.moved.get(&target));
                 target.map_or_else(|| value.clone(), |at| format!("#{}", percent_encoded(at)).into())
             }
             Value::Object(map) if MAPS.contains(&keyword) => {
@@ -243,6 +273,13 @@ mod tests {
         }
     }
 
+    /// The entry of `allOf` for alternatives.
+    fn choice(at: &str, conditions: &Value, keyword: &str, list: &Value) -> Value {
+        let only = |n| json!({"if": {"$ref": format!("{at}/if/oneOf/{n}")}, "then": {"$ref": format!("{at}/else/not/not/{keyword}/{n}")}});
+        let then: Vec<Value> = (0..conditions.as_array().map_or(0, Vec::len)).map(only).collect();
+        json!({"if": {"oneOf": conditions}, "then": {"allOf": then}, "else": {"not": {"not": {keyword: list}}}})
+    }
+
     #[test]
     fn alternatives_move_and_references_follow() {
         let schema = json!({
@@ -254,23 +291,25 @@ mod tests {
             "anyOf": [{"$ref": "#/allOf/0/anyOf/0"}],
         });
         let (one, other) = (
-            "#/allOf/1/properties/a%20b/allOf/1/allOf/0/not/not/anyOf/1",
-            "#/allOf/1/allOf/0/allOf/1/allOf/0/not/not/anyOf/0",
+            "#/allOf/1/properties/a%20b/allOf/1/allOf/0/else/not/not/anyOf/1",
+            "#/allOf/1/allOf/0/allOf/1/allOf/0/else/not/not/anyOf/0",
         );
+        let both = json!([{"allOf": [{"type": "null"}]}, true]);
+        let ab = "#/allOf/1/properties/a%20b/allOf/1/allOf";
         let expected = json!({
             "properties": {
                 "a b": {"allOf": [
-                    {"not": {"not": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}},
-                    {"not": {"not": {"oneOf": [true]}}},
+                    choice(&format!("{ab}/0"), &both, "anyOf", &json!([{"type": "null"}, {"$ref": "#"}])),
+                    choice(&format!("{ab}/1"), &json!([true]), "oneOf", &json!([true])),
                 ]},
                 "c": {"$ref": one},
             },
             "allOf": [
-                {"allOf": [{"not": {"not": {"anyOf": [{"enum": [{"anyOf": []}]}]}}}]},
-                {"not": {"not": {"anyOf": [{"$ref": other}]}}},
+                {"allOf": [choice("#/allOf/1/allOf/0/allOf/1/allOf/0", &json!([true]), "anyOf", &json!([{"enum": [{"anyOf": []}]}]))]},
+                choice("#/allOf/1/allOf/1", &json!([true]), "anyOf", &json!([{"$ref": other}])),
             ],
         });
-        let (found, without) = findable(&schema);
+        let (found, without) = findable(&schema, Draft::Draft202012);
         assert_eq!((plain(&found), without), (expected, Without::new()));
         for reference in [one, other] {
             let target = found.pointer(&reference[1..].replace("%20", " ")).expect("a schema");
@@ -287,11 +326,12 @@ mod tests {
             "anyOf": [strict], "oneOf": [{"items": strict}],
             "contains": strict, "maxContains": 1, "dependentRequired": {"a": ["b"]},
         });
-        let (found, without) = findable(&schema);
+        let (found, without) = findable(&schema, Draft::Draft202012);
         let strict = json!({"$ref": "#/allOf/1/$defs/strict"});
+        let any = choice("#/allOf/1/allOf/3", &json!([{"allOf": [{"type": "object"}]}]), "anyOf", &json!([strict]));
         let expected = json!({
             "$defs": {"strict": {"type": "object"}, "free": {"not": {}}},
-            "allOf": [{}, {"not": {"$ref": "#/allOf/1/$defs/free"}}, {"then": false}, {"not": {"not": {"anyOf": [strict]}}}],
+            "allOf": [{}, {"not": {"$ref": "#/allOf/1/$defs/free"}}, {"then": false}, any],
             "contains": strict, "dependentRequired": {"a": ["b"]},
         });
         assert_eq!(plain(&found), expected);

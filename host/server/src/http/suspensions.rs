@@ -227,10 +227,14 @@ pub(crate) async fn read(State(app): State<App>, About(by, suspension, _in_fligh
 
 /// One suspension. An answer to an unknown suspension is `stale`; reading one is `not-found`.
 pub(crate) async fn found(app: &App, by: &Principal, id: SuspensionId) -> Result<SuspensionView> {
-    app.ports.handle.suspension(by, id).await.map_err(|error| match error {
+    app.ports.handle.suspension(by, id).await.map_err(not_found)
+}
+
+fn not_found(error: dispatch::Error) -> Error {
+    match error {
         dispatch::Error::Refused(Refusal::Unknown) => dispatch::Error::NotFound(dispatch::Resource::Suspension).into(),
         error => error.into(),
-    })
+    }
 }
 
 /// Answers a suspension
@@ -254,6 +258,29 @@ pub(crate) async fn resolve(
 ) -> Result<Response> {
     let resolved = resolve_one(&app, &by, suspension, given).await?;
     respond(app.small(&by), &resolved)
+}
+
+/// Finds the defaults of an edit
+///
+/// The schema's defaults for what edited arguments of an approval leave out. An approver needs them before approving the edit,
+/// because the tool applies them. Nothing changes.
+#[utoipa::path(
+    post, path = "/v1/suspensions/{suspension}/defaults", operation_id = "edit_defaults", tag = "suspensions", params(OneSuspension),
+    request_body = api::Edit,
+    responses(
+        (status = 200, description = "The defaults that apply to these arguments", body = api::EditDefaults),
+        (status = 403, description = "`not-allowed`: the session is from a link to another suspension"),
+        (status = 404, description = "`not-found`"),
+    )
+)]
+pub(crate) async fn defaults(
+    State(app): State<App>,
+    About(by, suspension, _in_flight): About,
+    Object(api::Edit { arguments }): Object<api::Edit>,
+) -> Result<Response> {
+    let unread = app.read(&by).await?;
+    let found = app.ports.handle.edit_defaults(&by, suspension, arguments.0).await.map_err(not_found)?;
+    respond(unread, &api::EditDefaults::from(found))
 }
 
 #[derive(Deserialize, IntoParams)]

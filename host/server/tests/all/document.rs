@@ -93,6 +93,7 @@ async fn document_lists_every_route_with_its_problems() {
         DELETE /v1/standing-approvals/{standing} 200 400 401 403 404 421 429 500 503 507
         GET /v1/status 200 400 401 403 421 429 500 503 507
         GET /v1/suspensions/{suspension} 200 400 401 403 404 421 429 500 503 507
+        POST /v1/suspensions/{suspension}/defaults 200 400 401 403 404 408 413 415 421 422 429 500 503 507
         POST /v1/suspensions/{suspension}/delegate 200 400 401 403 408 409 413 415 421 422 429 500 503 507
         POST /v1/suspensions/{suspension}/links 200 400 401 403 404 408 409 413 415 421 422 429 500 503 507
         POST /v1/suspensions/{suspension}/progress 200 400 401 403 408 409 413 415 421 422 429 500 503 507

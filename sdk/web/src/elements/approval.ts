@@ -5,15 +5,15 @@
 import { RawJson } from "../json-text.js";
 import type { ToolgateError } from "../problem.js";
 import { line } from "../text.js";
-import type { Answer, Suspension } from "../wire.js";
-import { ArgumentsView, approvedEdit } from "./arguments.js";
+import type { Answer, EditDefaults, Suspension } from "../wire.js";
+import { appliedDefaults, approvedArguments, approvedEdit, Section } from "./arguments.js";
 import { ArgumentsEditor } from "./arguments-editor.js";
 import { Card } from "./card.js";
 import { CommentField } from "./comment.js";
 import { fill, freshId, make, say } from "./dom.js";
 import { DoubtControls } from "./doubts.js";
 import { People } from "./people.js";
-import { context, defaults, earlier, expiry, header, prompt, promptBy, reason } from "./sections.js";
+import { context, earlier, expiry, header, prompt, promptBy, reason } from "./sections.js";
 import { StandingControls } from "./standing.js";
 
 /** Elements that take text, so that letter keys are no shortcuts in them. */
@@ -26,7 +26,8 @@ export class ToolgateApproval extends Card {
   #edit = make("button", { part: "edit", attributes: { type: "button" } });
   #comment = new CommentField();
   #people = new People((binding) => void this.approveEditOf(binding));
-  #arguments = new ArgumentsView();
+  #arguments = new Section("arguments");
+  #defaults = new Section("defaults");
   #expiry = make("p", { part: "expiry", class: "muted" });
   #inputs = make("div", { class: "fields" });
   #delegate = make("details", { part: "delegate" });
@@ -146,7 +147,13 @@ export class ToolgateApproval extends Card {
     const { requests_in_doubt: requests } = suspension;
     this.#doubts = requests?.length ? new DoubtControls(requests) : undefined;
     const isEditable = suspension.editable !== "none" && this.#doubts === undefined;
-    this.#editor = isEditable ? new ArgumentsEditor(suspension, () => this.#showEdit()) : undefined;
+    this.#editor = isEditable
+      ? new ArgumentsEditor(
+          suspension,
+          () => this.#showEdit(),
+          (edited) => this.#defaultsOf(edited),
+        )
+      : undefined;
     const { standing } = suspension;
     this.#standing =
       standing === null || standing === undefined ? undefined : new StandingControls(suspension, standing);
@@ -164,7 +171,7 @@ export class ToolgateApproval extends Card {
         earlier(suspension),
         prompt(suspension),
         this.#arguments.element,
-        defaults(suspension),
+        this.#defaults.element,
         this.#editor?.element,
         context(suspension),
         make(
@@ -186,7 +193,8 @@ export class ToolgateApproval extends Card {
 
   protected update(suspension: Suspension): void {
     const { you } = suspension;
-    this.#arguments.show(suspension, this.closed);
+    this.#arguments.show(approvedArguments(suspension, this.closed));
+    this.#defaults.show(appliedDefaults(suspension, this.closed));
     this.#caption(suspension);
     // The buttons have moved, and a press must not reach the wrong one.
     if (this.#people.show(suspension)) this.guard();
@@ -251,6 +259,13 @@ export class ToolgateApproval extends Card {
     const about = approvedEdit(suspension) === undefined ? "" : ", about the arguments as submitted";
     const caption = this.root.querySelector<HTMLElement>("figcaption");
     if (caption !== null) say(caption, promptBy(suspension) + about);
+  }
+
+  /** The schema's defaults for what an edit of the arguments leaves out. */
+  async #defaultsOf(edited: RawJson): Promise<EditDefaults> {
+    const { toolgate, suspension } = this;
+    if (toolgate === undefined || suspension === undefined) return {};
+    return toolgate.editDefaults(suspension.suspension, edited);
   }
 
   /** Updates the card to match the editor. */

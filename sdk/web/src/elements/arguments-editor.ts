@@ -1,11 +1,12 @@
 /** Edits the arguments of a call as JSON, as a whole or by member, and shows the changes. */
 import { type Member, members, object, pretty, RawJson } from "../json-text.js";
 import { parts } from "../pointer.js";
-import type { ToolgateError } from "../problem.js";
+import { ToolgateError } from "../problem.js";
 import { json, line } from "../text.js";
-import type { Suspension } from "../wire.js";
+import type { EditDefaults, Suspension } from "../wire.js";
 import { changes } from "./changes.js";
 import { fill, freshId, make, say } from "./dom.js";
+import { defaultsOf } from "./sections.js";
 
 /** One text to edit: a member, or all arguments if `name` is undefined. */
 interface Field {
@@ -14,6 +15,9 @@ interface Field {
   input: HTMLTextAreaElement;
   problem: HTMLElement;
 }
+
+/** Finds the schema's defaults for what edited arguments leave out. */
+type FindDefaults = (edited: RawJson) => Promise<EditDefaults>;
 
 /** The edited arguments. */
 export interface Edited {
@@ -27,12 +31,18 @@ export class ArgumentsEditor {
   readonly #members: readonly Member[];
   readonly #fields: Field[];
   readonly #diff = make("ol", { part: "diff", attributes: { "aria-label": "Changes" } });
+  readonly #defaults = make("div", { part: "edit-defaults" });
   readonly #changed: () => void;
+  readonly #find: FindDefaults;
+  /** The edit whose defaults are wanted next. Only one is asked about at a time. */
+  #wanted: string | undefined;
+  #isAsking = false;
 
-  constructor(suspension: Suspension, changed: () => void) {
+  constructor(suspension: Suspension, changed: () => void, find: FindDefaults) {
     const text = suspension.display?.arguments ?? json(suspension.arguments);
     const { editable } = suspension;
     this.#changed = changed;
+    this.#find = find;
     this.#before = pretty(text);
     this.#members = members(text) ?? [];
     const member = (name: string) => this.#members.find((one) => one.name === name)?.text ?? "";
@@ -52,7 +62,7 @@ export class ArgumentsEditor {
         problem,
       ),
     );
-    fill(this.element, ...made, make("div", { class: "label" }, "What changes"), this.#diff);
+    fill(this.element, ...made, make("div", { class: "label" }, "What changes"), this.#diff, this.#defaults);
   }
 
   get isOpen(): boolean {
@@ -140,6 +150,35 @@ export class ArgumentsEditor {
     const items = text === undefined ? [] : changes(this.#before, pretty(text));
     const none = make("li", { class: "muted" }, text === undefined ? "Not JSON yet." : "Nothing yet.");
     fill(this.#diff, ...(items.length === 0 ? [none] : items));
+    this.#wanted = items.length === 0 ? undefined : text;
+    const loading = make("p", { class: "muted" }, "Loading the tool’s defaults for this edit …");
+    fill(this.#defaults, this.#wanted !== undefined && loading);
+    void this.#showDefaults();
+  }
+
+  /** Shows the defaults for the edit. If it changes meanwhile, those of the newest. */
+  async #showDefaults(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    for (let text = this.#wanted; text !== undefined; text = this.#wanted) {
+      const found = await this.#defaultsOf(text);
+      if (this.#wanted !== text) continue;
+      this.#wanted = undefined;
+      fill(this.#defaults, ...found);
+    }
+    this.#isAsking = false;
+  }
+
+  async #defaultsOf(text: string): Promise<HTMLElement[]> {
+    try {
+      const { defaults, display } = await this.#find(new RawJson(text));
+      return defaultsOf("this edit leaves out", display, defaults);
+    } catch (error) {
+      // The answer to an approval has the faults of an edit.
+      if (error instanceof ToolgateError && error.code === "invalid") return [];
+      const why = error instanceof ToolgateError ? error.detail : String(error);
+      return [make("p", { class: "error" }, `The tool’s defaults for this edit are not known: ${line(why)}`)];
+    }
   }
 }
 

@@ -10,21 +10,27 @@ import {
   beside,
   block,
   complete,
+  defaultsOf,
   EDITED_BEFORE,
   SUBMITTED,
   submittedText,
 } from "./sections.js";
 
-export class ArgumentsView {
-  readonly element = make("section", { part: "arguments" });
+/** A part of a card that changes with the state of the approval. */
+export class Section {
+  readonly element: HTMLElement;
   #shown = "";
 
-  /** Shows the arguments. `closed` says how the approval ended, if it did. */
-  show(suspension: Suspension, closed: PendingClosed | undefined): void {
-    const made = parts(suspension, closed);
+  constructor(part: string) {
+    this.element = make("section", { part, attributes: { hidden: "" } });
+  }
+
+  /** Shows these elements. Without a change the old ones stay, so that no selection is lost. */
+  show(made: HTMLElement[]): void {
     const shown = made.map(({ outerHTML }) => outerHTML).join("");
     if (shown === this.#shown) return;
     this.#shown = shown;
+    this.element.hidden = made.length === 0;
     fill(this.element, ...made);
   }
 }
@@ -55,7 +61,25 @@ export function approvedEdit(suspension: Suspension): string | undefined {
   return text === argumentsText(suspension) ? undefined : text;
 }
 
-function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLElement[] {
+/** The schema's defaults that apply to the arguments that the card shows: to the approved edit, once there is one. */
+export function appliedDefaults(suspension: Suspension, ended: PendingClosed | undefined): HTMLElement[] {
+  const { closed, display, defaults: given } = suspension;
+  if (lacksApproved(suspension, ended)) return [];
+  if (approvedEdit(suspension) !== undefined) {
+    const shown = display?.approved_defaults;
+    return defaultsOf("the approved arguments leave out", shown, closed?.defaults, closed?.defaults_unknown);
+  }
+  const what = isAsSubmitted(suspension) ? "the arguments as submitted leave out" : "the arguments leave out";
+  return defaultsOf(what, display?.defaults, given);
+}
+
+/** Whether somebody has approved other arguments, so that those of the suspension need a name. */
+function isAsSubmitted({ votes }: Suspension): boolean {
+  return votes?.some((vote) => vote.arguments !== undefined || vote.display != null) === true;
+}
+
+/** The arguments of an approval. `closed` says how it ended, if it did. */
+export function approvedArguments(suspension: Suspension, closed: PendingClosed | undefined): HTMLElement[] {
   const text = argumentsText(suspension);
   const submitted = submittedText(suspension);
   // An earlier approval of the call may have edited what this one asks about.
@@ -64,9 +88,8 @@ function parts(suspension: Suspension, closed: PendingClosed | undefined): HTMLE
     ...(submitted === undefined ? [] : beside(submitted, text)),
   ];
   if (closed === undefined) {
-    const isEdited = suspension.votes?.some((vote) => vote.arguments !== undefined || vote.display != null);
     const what = suspension.step == null ? "Arguments" : "Value to decide about";
-    return asked(isEdited ? SUBMITTED : complete(text, what));
+    return asked(isAsSubmitted(suspension) ? SUBMITTED : complete(text, what));
   }
   if (!isApproved(suspension, closed)) return asked(SUBMITTED);
   if (lacksApproved(suspension, closed))

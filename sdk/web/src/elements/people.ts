@@ -7,7 +7,7 @@ import { clockTime, json, line, who } from "../text.js";
 import type { Need, Suspension, Vote } from "../wire.js";
 import { changes } from "./changes.js";
 import { fill, freshId, make, say } from "./dom.js";
-import { argumentsText } from "./sections.js";
+import { argumentsText, defaultsOf } from "./sections.js";
 
 /** An approved edit: its binding, and the JSON text that is shown and sent. */
 interface Edit {
@@ -104,6 +104,8 @@ export class People {
     const edit = { binding: vote.binding, text };
     const name = line(vote.by);
     const items = changes(argumentsText(suspension), pretty(text));
+    const { defaults: given, defaults_display, defaults_unknown } = vote;
+    const defaults = defaultsOf("this edit leaves out", defaults_display, given, defaults_unknown);
     const why = make("p", { class: "muted", attributes: { id: freshId() } });
     const button = make(
       "button",
@@ -116,6 +118,7 @@ export class People {
       "div",
       { part: "edit-of", class: "fields" },
       make("ol", { part: "diff", attributes: { "aria-label": `Changes by ${name}` } }, ...items),
+      defaults.length > 0 && make("div", { part: "edit-defaults" }, ...defaults),
       make("div", { class: "row" }, button, why),
     );
   }

@@ -214,15 +214,25 @@ export function block(label: string, text: string, digest: string | null | undef
   return made;
 }
 
-/** The schema's defaults for what the arguments leave out. They are no part of the arguments. */
+/** The schema's defaults for the arguments of a question. They are no part of the arguments. */
 export function defaults({ display, defaults: given }: Suspension): HTMLElement | undefined {
-  const text = display?.defaults ?? (given == null ? undefined : json(given));
-  if (text === undefined || text === null) return undefined;
-  return make(
-    "section",
-    { part: "defaults" },
-    ...block("The tool’s defaults, for what the arguments leave out", pretty(text), null),
-  );
+  const shown = defaultsOf("the arguments leave out", display?.defaults, given);
+  return shown.length === 0 ? undefined : make("section", { part: "defaults" }, ...shown);
+}
+
+/** The schema's defaults for what some arguments leave out, or that nobody knows them; empty if none apply. */
+export function defaultsOf(
+  what: string,
+  shown: string | null | undefined,
+  given?: unknown,
+  unknown?: boolean | null,
+): HTMLElement[] {
+  if (unknown) {
+    const why = `Nobody knows the tool’s defaults for what ${what}: the component of the call was removed.`;
+    return [make("p", { class: "muted" }, why)];
+  }
+  const text = shown ?? (given == null ? undefined : json(given));
+  return text === undefined ? [] : block(`The tool’s defaults, for what ${what}`, pretty(text), null);
 }
 
 /** The context from the caller. */

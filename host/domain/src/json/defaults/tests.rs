@@ -80,6 +80,27 @@ fn encoded_references_lead_to_defaults() {
 }
 
 #[test]
+fn references_with_the_address_of_the_schema_lead_to_defaults() {
+    let schema = |id: &str, reference: &str| {
+        format!(
+            r#"{{"$id": "{id}", "properties": {{"n": {{"$ref": "{reference}"}}}}, "$defs": {{"a": {{"default": 5}}}}, "default": 6}}"#
+        )
+    };
+    for (id, reference, expected) in [
+        ("https://x.example/s", "https://x.example/s#/$defs/a", r#"{"/n":5}"#),
+        ("https://x.example/s#", "https://x.example/s#/$defs/a", r#"{"/n":5}"#),
+        ("https://x.example/s", "https://x.example/s", r#"{"/n":6}"#),
+        ("https://x.example/s", "#/$defs/a", r#"{"/n":5}"#),
+        ("https://x.example/s", "https://x.example/s2#/$defs/a", "none"),
+        ("https://x.example/s", "https://x.example/#/$defs/a", "none"),
+        ("", "/$defs/a", "none"),
+        ("#", "", "none"),
+    ] {
+        assert_eq!(defaults(&schema(id, reference), "{}"), expected, "{id} {reference}");
+    }
+}
+
+#[test]
 fn each_draft_has_its_own_ways_to_defaults() {
     let n = r#"{"properties": {"n": {"default": 1}}}"#;
     let m = r#"{"properties": {"m": {"default": 2}}}"#;

@@ -42,6 +42,11 @@ fn schemas_that_are_fine() {
             &[],
         ),
         (json!({"parameters": {"type": "object", "$id": "https://json-schema.org/draft/2020-12/schema"}}), &[]),
+        (
+            json!({"parameters": {"type": "object", "$id": "https://x.example/s#", "$defs": {"a": {"$anchor": "n"}}, "properties": {
+                "a": {"$ref": "https://x.example/s#/$defs/a"}, "b": {"$ref": "https://x.example/s"}, "c": {"$ref": "https://x.example/s#n"}}}}),
+            &[],
+        ),
     ]);
 }
 
@@ -124,6 +129,10 @@ fn schemas_that_lead_elsewhere() {
             format!("schema-remote: `parameters` refers at \"/not/{keyword}\" to \"{target}\", outside of itself");
         assert_eq!(schema(parameters), [format!("{message}; {remedy}")]);
     }
+    let other =
+        json!({"type": "object", "$id": "https://x.example/s", "not": {"$ref": "https://x.example/s2#/$defs/a"}});
+    let found = schema(other.to_string());
+    assert!(found.len() == 1 && found[0].contains("s2#/$defs/a\", outside of itself"), "{found:?}");
     let with_id = json!({"type": "object", "$defs": {"a": {"$id": "https://example.com/a"}}});
     let expected = "schema-remote: `parameters` has an `$id` at \"/$defs/a\"; remove it: references are within the schema and begin with `#`";
     assert_eq!(schema(with_id.to_string()), [expected]);
