@@ -108,7 +108,8 @@ impl Setup {
         let settings = &self.settings;
         let tables = &self.tables;
         let config = format!(
-            "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n{settings}\n[plugin.ledger]\ncomponent = \"any\"\ngrants.keyvalue = true\n{tables}"
+            "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n{settings}\n[plugin.ledger]\ncomponent = \"any\"\ngrants.keyvalue = true\n{}\n{tables}",
+            guests::rollout_grants("rollout", "http://127.0.0.1:8080/", &[])
         );
         fs::write(folder.path().join("toolgate.toml"), config).expect("a configuration is written");
         let address = Address::default();
