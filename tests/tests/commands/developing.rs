@@ -86,7 +86,7 @@ fn durable_call_asks_the_user_of_a_terminal() {
     assert!(asked.contains("To which environment does 1.4.2 go?"), "{asked}");
     dev.type_in("nowhere\n");
     let refused = dev.until("answer>");
-    assert!(refused.contains("is not JSON"), "{refused}");
+    assert!(refused.contains("the answer is not valid"), "{refused}");
     dev.type_in("{\"environment\":\"live\"}\n");
     let asked = dev.until("answer>");
     assert!(asked.contains("Roll 1.4.2 out to live?") && asked.contains(r#""instances":3"#), "{asked}");

@@ -1,5 +1,5 @@
-//! The operator lowers limits and grants while durable calls wait in the middle of their code. What they have recorded is not
-//! judged again. What they do next is, unless it is a limit that their guests can observe.
+//! The operator lowers limits and grants while durable calls wait in the middle of their code. Recorded steps and results are not
+//! checked again. New ones are, except against limits that guests can observe.
 
 use serde_json::{Value, json};
 use toolgate_tests::dev::change;

@@ -59,7 +59,7 @@ impl Toolgate {
         Turn::parse(&self.run(&["show", turn.id(), "--conversation", conversation, "--json"])?)
     }
 
-    /// What waits for people's answers in a conversation and its nested turns.
+    /// The suspensions that people can answer, in a conversation and its nested turns.
     pub(crate) fn pending(&self, conversation: &str) -> Result<Vec<Waiting>> {
         let printed = self.run(&["pending", "--conversation", conversation, "--json"])?;
         let read = |line| Ok(Waiting::read(&serde_json::from_str(line).context("a suspension is not JSON")?));
