@@ -4,7 +4,7 @@ host may be stopped meanwhile."""
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from toolgate import Call, Field, durable, tool
+from toolgate import Call, Field, config, durable, http, tool
 
 
 @dataclass
@@ -41,11 +41,17 @@ def roll_out(
         Field("The signal that reports its health. Without it, people say whether it is healthy.", min_length=1, max_length=64),
     ] = None,
     deploy: Annotated[
-        bool, Field("Whether it is deployed. A person must approve that again. Without it, people only decide about the plan.")
+        bool,
+        Field(
+            "Whether it is built and deployed. A person must approve the deployment again. Without it, people only decide about "
+            "the plan."
+        ),
     ] = False,
 ) -> dict[str, Any]:
     """Rolls a version out, with the people who decide about it."""
     # The states of a rollout, in their order.
+    if deploy:
+        request("builds", {"version": version})
     target = call.ask(f"To which environment does {version} go?", Target)
     call.log("info", f"it goes to {target.environment}")
     plan = Plan(version, target.environment, instances=3)
@@ -60,6 +66,12 @@ def roll_out(
     call.sleep(settles_s)
     healthy = reported(plan, signal, call) if signal else asked(plan, call)
     return {"state": "done" if healthy else "rolled back", "plan": plan}
+
+
+def request(path: str, body: dict[str, Any]) -> None:
+    """Sends a request to the service that the operator configured. The host adds an `Idempotency-Key`. A kill of the host can
+    interrupt the request. The host then sends it again with the same key, if the grant says `idempotent = true`."""
+    http.post(f"{config.required('service').rstrip('/')}/{path}", json=body).raise_for_status()
 
 
 def asked(plan: Plan, call: Call) -> bool:
@@ -84,6 +96,7 @@ def reported(plan: Plan, signal: str, call: Call) -> bool:
 @tool(
     name="roll_out_py_deploy",
     title="Deploy a version",
+    durable=True,
     requires_approval=True,
     prompt="Deploy {version} to {environment}, with {instances} instances?",
     risk="high",
@@ -95,7 +108,7 @@ def carry_out(
     call: Call,
 ) -> dict[str, int]:
     """Deploys a version to an environment."""
-    # The host runs this only if a person has approved exactly this plan, which no workflow can avoid. The example deploys
-    # nothing. A real tool sends the plan to a service, with the idempotency key of the call.
+    # The host runs this only if a person has approved exactly this plan, which no workflow can avoid.
     call.log("info", f"deploys {version} to {environment}")
+    request("deployments", {"version": version, "environment": environment, "instances": instances})
     return {"instances": instances}

@@ -1,5 +1,6 @@
 """Native tests: python3 -m unittest"""
 
+import json
 import sys
 import unittest
 from pathlib import Path
@@ -10,13 +11,30 @@ sys.path[:0] = [str(HERE), str(HERE / "../../sdk/python")]
 import plugin  # noqa: E402
 from toolgate import durable, testing  # noqa: E402
 from toolgate.durable import NotCarriedOut, Returned  # noqa: E402
+from toolgate.http import Request, Response, StatusUnavailable  # noqa: E402
 from toolgate.testing import answered, approved, approved_as, denied, expired, received, returned  # noqa: E402
 
 LIVE = answered({"environment": "live"})
 
 
-def roll_out(*ends: testing.End, **others: object) -> testing.Run:
-    return testing.run(plugin.roll_out, {"version": "1.4.2", **others}, waits=[LIVE, *ends])
+def roll_out(*ends: testing.End, service: "Service | None" = None, **others: object) -> testing.Run:
+    options = service.options() if service else {}
+    return testing.run(plugin.roll_out, {"version": "1.4.2", **others}, waits=[LIVE, *ends], **options)
+
+
+class Service:
+    """The service of a test, and the requests that it got: the URL and the body of each."""
+
+    def __init__(self, status: int = 201) -> None:
+        self.status = status
+        self.sent: list[tuple[str, object]] = []
+
+    def answer(self, request: Request) -> Response:
+        self.sent.append((request.url, json.loads(request.body or b"null")))
+        return Response(self.status)
+
+    def options(self) -> dict[str, object]:
+        return {"answers": self.answer, "config": {"service": "https://deploy.example/api/"}}
 
 
 class Rollout(unittest.TestCase):
@@ -33,13 +51,20 @@ class Rollout(unittest.TestCase):
 
     def test_approved_plan_is_deployed_by_a_tool_that_requires_approval(self):
         plan = {"version": "1.4.2", "environment": "live", "instances": 3}
-        run = roll_out(approved(), returned(Returned({"instances": 3})), answered({"decision": "healthy"}), deploy=True)
+        service = Service()
+        ends = [approved(), returned(Returned({"instances": 3})), answered({"decision": "healthy"})]
+        run = roll_out(*ends, deploy=True, service=service)
         self.assertEqual(run.result, {"state": "done", "plan": plan})
+        self.assertEqual(service.sent, [("https://deploy.example/api/builds", {"version": "1.4.2"})])
         self.assertEqual(run.waits[2].question, {"calls": [{"tool": "roll_out_py_deploy", "arguments": plan}]})
         denied_call = Returned(error=NotCarriedOut("denied", "a person denied it"))
-        run = roll_out(approved(), returned(denied_call), deploy=True)
+        run = roll_out(approved(), returned(denied_call), deploy=True, service=Service())
         self.assertEqual(run.result, {"state": "not deployed", "reason": "a person denied it", "plan": plan})
-        self.assertEqual(testing.run(plugin.carry_out, plan).result, {"instances": 3})
+        service = Service()
+        self.assertEqual(testing.run(plugin.carry_out, plan, **service.options()).result, {"instances": 3})
+        self.assertEqual(service.sent, [("https://deploy.example/api/deployments", plan)])
+        failure = testing.run(plugin.carry_out, plan, **Service(503).options()).failure
+        self.assertIsInstance(failure, StatusUnavailable)
 
     def test_reported_health_decides_the_state(self):
         for end, state in [

@@ -2,6 +2,8 @@
 // may be stopped meanwhile.
 
 import { type Call, plugin, tool, WaitError } from "@toolgate/sdk";
+import { required } from "@toolgate/sdk/config";
+import { request } from "@toolgate/sdk/http";
 import * as z from "zod";
 
 const text = z.string().min(1).max(64);
@@ -19,7 +21,7 @@ const release = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      "Whether it is deployed. A person must approve that again. Without it, people only decide about the plan.",
+      "Whether it is built and deployed. A person must approve the deployment again. Without it, people only decide about the plan.",
     ),
   signal: text
     .optional()
@@ -48,6 +50,7 @@ const ended = (error: unknown, reason: WaitError["reason"]): error is WaitError 
 
 /** The states of a rollout, in their order. */
 function rollOut({ version, settles_s, deploy, signal }: z.output<typeof release>, call: Call) {
+  if (deploy) send("builds", { version });
   const { environment } = call.ask({
     prompt: `To which environment does ${version} go?`,
     response: target,
@@ -70,13 +73,19 @@ function rollOut({ version, settles_s, deploy, signal }: z.output<typeof release
   return { state: healthy ? "done" : "rolled back", plan };
 }
 
+/** Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid. */
+function carryOut(deployed: Plan, call: Call) {
+  call.log("info", `deploys ${deployed.version} to ${deployed.environment}`);
+  send("deployments", deployed);
+  return { instances: deployed.instances };
+}
+
 /**
- * Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid. The example
- * deploys nothing. A real tool sends the plan to a service, with the idempotency key of the call.
+ * Sends a request to the service that the operator configured. The host adds an `Idempotency-Key`. A kill of the host can
+ * interrupt the request. The host then sends it again with the same key, if the grant says `idempotent = true`.
  */
-function carryOut({ version, environment, instances }: Plan, call: Call) {
-  call.log("info", `deploys ${version} to ${environment}`);
-  return { instances };
+function send(path: string, json: unknown): void {
+  request(`${required("service").replace(/\/$/, "")}/${path}`, { method: "POST", json }).successful();
 }
 
 /** Whether people say that it is healthy. */
@@ -117,6 +126,7 @@ export default plugin([
     title: "Deploy a version",
     description: "Deploys a version to an environment.",
     parameters: approvable,
+    durable: true,
     approval: "requires-approval",
     prompt: "Deploy {version} to {environment}, with {instances} instances?",
     risk: "high",

@@ -22,6 +22,16 @@ pub fn plugin(name: &str) -> Vec<u8> {
     built("plugins", name)
 }
 
+/// The tables of `toolgate.toml` for an example plugin with the workflow: it may send requests to this service, and call these
+/// tools.
+#[must_use]
+pub fn rollout_grants(plugin: &str, service: &str, calls: &[&str]) -> String {
+    format!(
+        "[plugin.{plugin}]\ncomponent = \"any\"\n[plugin.{plugin}.grants]\ncalls = {calls:?}\nconfig = {{ service = \"{service}\" }}\n\
+         http = [{{ url = \"{service}\", methods = [\"POST\"], private = true, idempotent = true }}]\n"
+    )
+}
+
 /// One of the components that break rules.
 ///
 /// # Panics

@@ -107,8 +107,12 @@ impl Setup {
         }
         let settings = &self.settings;
         let tables = &self.tables;
+        // The host refuses this component without its grants.
+        let has_rollout = self.components.iter().any(|(name, _)| name == "rollout");
+        let rollout = has_rollout.then(|| guests::rollout_grants("rollout", "http://127.0.0.1:8080/", &[]));
         let config = format!(
-            "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n{settings}\n[plugin.ledger]\ncomponent = \"any\"\ngrants.keyvalue = true\n{tables}"
+            "plugins = \"plugins\"\ndata = \"data\"\npool = 64\n{settings}\n[plugin.ledger]\ncomponent = \"any\"\ngrants.keyvalue = true\n{}\n{tables}",
+            rollout.unwrap_or_default()
         );
         fs::write(folder.path().join("toolgate.toml"), config).expect("a configuration is written");
         let address = Address::default();

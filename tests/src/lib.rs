@@ -25,6 +25,7 @@ pub mod soak;
 pub mod sse;
 pub mod steps;
 pub mod strace;
+pub mod terminal;
 pub mod tools;
 pub mod wat;
 pub mod world;

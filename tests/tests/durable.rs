@@ -4,6 +4,8 @@
 
 #[path = "durable/permits.rs"]
 mod permits;
+#[path = "durable/progress.rs"]
+mod progress;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -81,11 +81,11 @@ pub(crate) fn show(options: &Options, binary: &Path) -> Result<()> {
         components.extend(languages::build(binary)?);
     }
     let workflows = Workflows::new(options.only_rust)?;
-    components.extend(workflows.build(binary)?);
     let folder = Folder::fresh(&components, &workflows.grants())?;
 
     console::headline("A host with the example plugins");
     let operator = Toolgate::new(binary, &folder);
+    workflows.pack(&operator, &folder)?;
     let mut host = Host::start(&operator, &folder, options.port)?;
     let watchdog = options.answer.then(|| Watchdog::start(&host, &folder));
     let agent = operator.token("agent", "caller")?;

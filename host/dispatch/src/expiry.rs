@@ -107,7 +107,9 @@ impl Expiry {
             after = Some(*last);
             let running = page.into_iter().filter(|(_, due)| due.running).map(|(id, _)| id).collect();
             each(running, |id| async move {
-                self.pipeline.step(&self.pipeline.turns.enter(id), |_, _| Some(Input::Restarted)).await
+                let entered = self.pipeline.turns.enter(id);
+                let recorded = self.pipeline.recorded(&entered).await?;
+                self.pipeline.step(&entered, |_, _| Some(Input::Restarted { recorded: recorded.clone() })).await
             })
             .await;
         }

@@ -70,6 +70,17 @@ impl UnreadJournal {
     }
 }
 
+/// The last run that recorded a result in the journal of a call.
+pub(crate) async fn last_run(
+    journals: &dyn Journals,
+    turn: TurnId,
+    call: CallIndex,
+) -> Result<Option<u32>, StoreFault> {
+    let page = |from, entries| journals.journal_page(turn, call, from, JournalBounds { entries, bytes: usize::MAX });
+    let Some(last) = page(0, 0).await?.length.checked_sub(1) else { return Ok(None) };
+    Ok(page(last, 1).await?.entries.last().and_then(|entry| entry.run))
+}
+
 impl JournalWriter {
     /// Ids of the same time differ in few random bits, so it is made from several.
     fn salt(&self) -> Digest {

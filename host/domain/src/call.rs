@@ -312,11 +312,18 @@ impl Call {
         self.attempts.saturating_add(u32::try_from(continued).unwrap_or(u32::MAX))
     }
 
-    /// The number of attempts since it last made progress, with the one that made it. So a call that waits for weeks does
-    /// not end because the host was killed a few times meanwhile.
+    /// The number of attempts since the last step of its code ended, with the one in which it ended. So a call that waits for weeks
+    /// does not end because the host was killed a few times meanwhile.
     #[must_use]
     pub const fn tries(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before_progress)
+    }
+
+    /// The same since its last progress: a step, or the last run that recorded a result in its journal. The size of a journal is
+    /// limited, so this has an end.
+    pub(crate) fn tries_since(&self, recorded: Option<u32>) -> u32 {
+        let since_result = recorded.map_or(u32::MAX, |run| self.run().saturating_sub(run).saturating_add(1));
+        self.tries().min(since_result)
     }
 
     /// Whether an external system sent it a result, directly or to a call of its nested turns.

@@ -189,7 +189,7 @@ impl RecordedTurn {
             Happening::Kill => {
                 self.turn = Turn::replay(&self.facts).unwrap();
                 self.owner += 1;
-                self.offer(Input::Restarted);
+                self.offer(Input::Restarted { recorded: Vec::new() });
             }
             Happening::Again => {}
         }

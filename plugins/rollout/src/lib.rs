@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use toolgate_sdk::config;
+use toolgate_sdk::http::Request;
 use toolgate_sdk::prelude::*;
 
 /// The version to roll out.
@@ -15,7 +17,8 @@ struct Release {
     #[serde(default = "settling")]
     #[schemars(range(min = 1, max = 86_400))]
     settles_s: u64,
-    /// Whether it is deployed. A person must approve that again. Without it, people only decide about the plan.
+    /// Whether it is built and deployed. A person must approve the deployment again. Without it, people only decide about the
+    /// plan.
     #[serde(default)]
     deploy: bool,
     /// The signal that reports its health. Without it, people say whether it is healthy.
@@ -57,6 +60,9 @@ struct Plan {
 
 /// The states of a rollout, in their order.
 fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
+    if release.deploy {
+        request("builds", &json!({"version": release.version}))?;
+    }
     let prompt = format!("To which environment does {} go?", release.version);
     let target: Target = call.ask(Question::new(prompt))?;
     call.log(Level::Info, &format!("it goes to {}", target.environment));
@@ -81,11 +87,19 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
     Ok(json!({"state": state, "plan": plan}))
 }
 
-/// Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid. The
-/// example deploys nothing. A real tool sends the plan to a service, with the idempotency key of the call.
+/// Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid.
 fn deploy(plan: Plan, call: &Call) -> Result<Value, Failure> {
     call.log(Level::Info, &format!("deploys {} to {}", plan.version, plan.environment));
+    request("deployments", &plan)?;
     Ok(json!({"instances": plan.instances}))
+}
+
+/// Sends a request to the service that the operator configured. The host adds an `Idempotency-Key`. A kill of the host can
+/// interrupt the request. The host then sends it again with the same key, if the grant says `idempotent = true`.
+fn request(path: &str, body: &impl Serialize) -> Result<(), Failure> {
+    let service = config::required("service")?;
+    Request::post(format!("{}/{path}", service.trim_end_matches('/'))).json(body)?.send()?.successful()?;
+    Ok(())
 }
 
 /// The state that people say it is in.
@@ -117,6 +131,7 @@ toolgate_sdk::plugin! {
         .durable(),
     Tool::server("roll_out_deploy", "Deploys a version to an environment.", deploy)
         .title("Deploy a version")
+        .durable()
         .requires_approval()
         .prompt("Deploy {version} to {environment}, with {instances} instances?")
         .risk(Risk::High),
@@ -124,12 +139,30 @@ toolgate_sdk::plugin! {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
     use super::*;
     use toolgate_sdk::durable::{NotCarriedOut, Wait};
+    use toolgate_sdk::http::Response;
     use toolgate_sdk::testing::{Attempt, check};
 
     fn attempt() -> Attempt {
         Attempt::at("roll_out", json!({"version": "1.4.2"})).answered(json!({"environment": "live"}))
+    }
+
+    /// With a service. Returns the requests that it gets: the URL and the body of each.
+    fn with_service(attempt: Attempt, status: u16) -> (Attempt, Rc<RefCell<Vec<(String, Value)>>>) {
+        let sent = Rc::<RefCell<Vec<_>>>::default();
+        let attempt = attempt.config("service", "https://deploy.example/api/").answers({
+            let sent = sent.clone();
+            move |Request { url, body, .. }| {
+                let body = String::from_utf8(body.clone().unwrap()).unwrap().parse().unwrap();
+                sent.borrow_mut().push((url.clone(), body));
+                Ok(Response { status, headers: Vec::new(), body: Vec::new() })
+            }
+        });
+        (attempt, sent)
     }
 
     #[test]
@@ -149,18 +182,27 @@ mod tests {
     #[test]
     fn approved_plan_is_deployed_by_a_tool_that_requires_approval() {
         let plan = json!({"version": "1.4.2", "environment": "live", "instances": 3});
+        let build = [("https://deploy.example/api/builds".to_owned(), json!({"version": "1.4.2"}))];
+        let deployment = [("https://deploy.example/api/deployments".to_owned(), plan.clone())];
         let attempt = || {
-            let arguments = json!({"version": "1.4.2", "deploy": true});
-            Attempt::at("roll_out", arguments).answered(json!({"environment": "live"})).approved()
+            let (attempt, built) =
+                with_service(Attempt::at("roll_out", json!({"version": "1.4.2", "deploy": true})), 201);
+            (attempt.answered(json!({"environment": "live"})).approved(), built)
         };
-        let deployed = attempt().returned(vec![Ok(json!({"instances": 3}))]).answered(json!({"decision": "healthy"}));
+        let (approved, built) = attempt();
+        let deployed = approved.returned(vec![Ok(json!({"instances": 3}))]).answered(json!({"decision": "healthy"}));
         let run = deployed.run(&tools());
         assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));
+        assert_eq!(*built.borrow(), build);
         assert_eq!(run.waits[2], Wait::Calls(json!({"calls": [{"tool": "roll_out_deploy", "arguments": plan}]})));
         let denied = NotCarriedOut { code: "denied".into(), message: "a person denied it".into() };
-        let run = attempt().returned(vec![Err(denied)]).run(&tools());
+        let run = attempt().0.returned(vec![Err(denied)]).run(&tools());
         assert_eq!(run.result, Ok(json!({"state": "not deployed", "reason": "a person denied it", "plan": plan})));
-        assert_eq!(Attempt::at("roll_out_deploy", plan).run(&tools()).result, Ok(json!({"instances": 3})));
+        let (attempt, sent) = with_service(Attempt::at("roll_out_deploy", plan.clone()), 201);
+        assert_eq!(attempt.run(&tools()).result, Ok(json!({"instances": 3})));
+        assert_eq!(*sent.borrow(), deployment);
+        let (attempt, _) = with_service(Attempt::at("roll_out_deploy", plan), 503);
+        assert!(matches!(attempt.run(&tools()).result, Err(Failure::Unavailable(_))));
     }
 
     #[test]

@@ -1,7 +1,7 @@
-// A durable tool that counts, draws a random number, asks and sleeps in each round. A kill of the host changes none of its
-// results. QuickJS cannot send requests.
+// A durable tool. In each round it counts, stores a random number and the time, waits and sleeps. Each kind of wait has its turn. A
+// kill of the host changes none of its results. QuickJS cannot send requests.
 
-import { plugin, tool } from "@toolgate/sdk";
+import { Failed, plugin, tool } from "@toolgate/sdk";
 import { open } from "@toolgate/sdk/keyvalue";
 
 const given = {
@@ -11,9 +11,25 @@ const given = {
   additionalProperties: false,
 };
 
+function wait(key, number, call) {
+  const prompt = `${key} ${number}`;
+  switch (number % 4) {
+    case 0:
+      return call.ask({ prompt, response: given }).word;
+    case 1:
+      return call.approve({ prompt, subject: { word: `go on with ${prompt}` } }).word;
+    case 2:
+      return call.awaitExternal({ prompt, schema: given }).word;
+  }
+  const nested = { key: `${key}+`, rounds: 1, url: "" };
+  const [end] = call.callTools([{ tool: "work_js", arguments: nested }]);
+  if (!end.ok) throw new Failed(end.error.message);
+  return end.result;
+}
+
 const work = tool({
   name: "work_js",
-  description: "Counts, draws, asks and sleeps in each round.",
+  description: "Counts, draws, waits and sleeps in each round.",
   parameters: {
     type: "object",
     properties: { key: { type: "string" }, rounds: { type: "integer" }, url: { type: "string" } },
@@ -25,10 +41,10 @@ const work = tool({
     const results = [];
     for (let number = 0; number < rounds; number += 1) {
       const count = open().increment(key);
-      open().set("drawn", Math.random());
-      const { word } = call.ask({ prompt: `${key} ${number}`, response: given });
+      open().set("drawn", `${Math.random()} ${Date.now()}`);
+      const given = wait(key, number, call);
       call.sleep(1_000);
-      results.push({ count, sent: null, given: word });
+      results.push({ count, sent: null, given });
     }
     return results;
   },

@@ -13,11 +13,9 @@ use crate::random::Random;
 
 pub use building::{Language, Worker};
 
-/// The rounds of a call. In each, it writes, sends a request, asks and sleeps.
-const ROUNDS: usize = 3;
-
-/// The kind of a question.
-const ASKED: &str = "elicitation";
+/// The rounds of a call. In each, it writes, sends requests, waits and sleeps: for an answer, an approval, an external system and a
+/// nested call, in this order.
+const ROUNDS: usize = 4;
 
 /// The kills in a row that may come before each call asks again. A call that is killed more often without progress ends in doubt.
 const MAX_HASTY: u32 = 3;
@@ -78,8 +76,8 @@ pub fn run(plan: Plan, workers: &[Worker], server: &Server) -> Tally {
     let setup = workers.iter().fold(Setup::default(), |setup, worker| {
         let name = worker.language.name();
         let grants = format!(
-            "[plugin.{name}]\ncomponent = \"any\"\ngrants.keyvalue = true\n[[plugin.{name}.grants.http]]\n\
-             url = \"{}\"\nmethods = [\"POST\"]\nprivate = true\nidempotent = true",
+            "[plugin.{name}]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.calls = [\"work_{name}\"]\n\
+             [[plugin.{name}.grants.http]]\nurl = \"{}\"\nmethods = [\"GET\", \"POST\"]\nprivate = true\nidempotent = true",
             server.url("/")
         );
         setup.component(name, worker.component.clone()).tables(&grants)
@@ -137,33 +135,32 @@ impl Killed<'_> {
         }
     }
 
-    /// Answers one in this many open questions.
+    /// Ends one in this many open waits.
     fn answer(&mut self, one_in: usize) {
         for open in &self.open {
-            let turn = self.host.agent.get(&path(&open.turn)).ok(200);
-            for pending in turn["pending"].as_array().into_iter().flatten() {
-                match pending["kind"].as_str() {
-                    Some(ASKED) => {}
-                    Some("timer") => continue,
-                    other => panic!("nobody knows an answer to {other:?}: {turn:#}"),
+            for waiting in asked(&self.host, &path(&open.turn)) {
+                if !self.random.once_in(one_in) {
+                    continue;
                 }
-                if self.random.once_in(one_in) {
-                    let word = word(pending["prompt"].as_str().expect("a question has a text"));
-                    let given = json!({"decision": "answer", "data": {"word": word}});
-                    let id = pending["suspension"].as_str().expect("a suspension has an id");
-                    assert_eq!(self.host.approver.resolve(id, given).ok(200)["ok"], true);
-                }
+                let word = word(waiting["prompt"].as_str().expect("a wait has a text"));
+                let (by, given) = match waiting["kind"].as_str() {
+                    Some("elicitation") => (&self.host.approver, json!({"decision": "answer", "data": {"word": word}})),
+                    Some("approval") => (&self.host.approver, json!({"decision": "approve"})),
+                    _ => (&self.host.agent, json!({"decision": "result", "data": {"word": word}})),
+                };
+                let id = waiting["suspension"].as_str().expect("a suspension has an id");
+                assert_eq!(by.resolve(id, given).ok(200)["ok"], true);
             }
         }
     }
 
-    /// Returns once each call asks or has ended, or a call waits for the silent server.
+    /// Returns once each call waits for an answer or has ended, or a call waits for the silent server.
     fn until_asked(&self) {
         for open in &self.open {
-            self.host.agent.until(&path(&open.turn), |answer| {
-                let turn = answer.json();
-                let asks = turn["pending"].as_array().into_iter().flatten().any(|open| open["kind"] == ASKED);
-                (turn["state"] != "open" || asks || self.server.is_waited_for()).then_some(())
+            let path = path(&open.turn);
+            self.host.agent.until(&path, |answer| {
+                let is_open = answer.json()["state"] == "open";
+                (!is_open || self.server.is_waited_for() || !asked(&self.host, &path).is_empty()).then_some(())
             });
         }
     }
@@ -183,21 +180,31 @@ impl Killed<'_> {
     fn check(&mut self, open: &Open, turn: &Value) {
         let call = &turn["calls"][0];
         assert_eq!(outcomes(turn), ["ok"], "{turn:#}");
-        let rounds = call["content"]["result"].as_array().expect("a list of rounds");
-        assert_eq!(rounds.len(), ROUNDS, "{turn:#}");
+        self.check_rounds(open.language, &open.key, &call["content"]["result"], ROUNDS);
+        self.tally.calls += 1;
+        self.tally.interrupted += call["attempt"].as_u64().expect("a number").saturating_sub(1);
+    }
+
+    /// Checks the result of a call with this key.
+    fn check_rounds(&mut self, language: Language, key: &str, result: &Value, rounds: usize) {
+        let all = result.as_array().expect("a list of rounds");
+        assert_eq!(all.len(), rounds, "{result:#}");
         let sent: Vec<_> = self.server.carried_out().into_iter().map(|(_, answer)| answer).collect();
-        for (number, round) in rounds.iter().enumerate() {
-            let begin = format!("{} {number}", open.key);
-            assert_eq!((&round["count"], &round["given"]), (&json!(number + 1), &json!(word(&begin))), "{turn:#}");
+        for (number, round) in all.iter().enumerate() {
+            let begin = format!("{key} {number}");
+            assert_eq!(round["count"], json!(number + 1), "{result:#}");
+            if number == ROUNDS - 1 {
+                self.check_rounds(language, &format!("{key}+"), &round["given"], 1);
+            } else {
+                assert_eq!(round["given"], json!(word(&begin)), "{result:#}");
+            }
             let begin = format!("{begin} {} ", number + 1);
             let effects: Vec<_> = sent.iter().filter(|answer| answer.starts_with(&begin)).collect();
-            if open.language.has_http() {
-                assert_eq!(json!(effects), json!([round["sent"]]), "each request is carried out once: {turn:#}");
+            if language.has_http() {
+                assert_eq!(json!(effects), json!([round["sent"]]), "each request is carried out once: {result:#}");
                 self.tally.effects += 1;
             }
         }
-        self.tally.calls += 1;
-        self.tally.interrupted += call["attempt"].as_u64().expect("a number").saturating_sub(1);
     }
 
     /// Lets the open calls come to their end without a kill.
@@ -207,8 +214,9 @@ impl Killed<'_> {
             self.take_ended();
             self.answer(1);
         }
-        assert!(self.open.is_empty(), "a call asks more often than it has rounds");
-        let requests = self.server.requests();
+        assert!(self.open.is_empty(), "a call waits more often than it has rounds");
+        let mut requests = self.server.requests();
+        requests.retain(|request| request.method == "POST");
         let carried_out = self.server.carried_out();
         assert_eq!(carried_out.len(), self.tally.effects, "no request belongs to no round: {carried_out:#?}");
         for (key, _) in &carried_out {
@@ -222,6 +230,21 @@ impl Killed<'_> {
         assert_eq!(verified.code, 0, "the kills left the chain whole: {verified:?}");
         self.tally
     }
+}
+
+/// The waits of a turn and its nested turns that somebody can end.
+fn asked(host: &Host, path_of_turn: &str) -> Vec<Value> {
+    let answer = host.agent.get(path_of_turn);
+    if answer.status != 200 {
+        // A nested turn is submitted after the call waits for it.
+        return Vec::new();
+    }
+    let turn = answer.json();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let has_answer = |open: &Value| ["elicitation", "approval", "external"].map(Value::from).contains(&open["kind"]);
+    let own = list(&turn["pending"]).into_iter().filter(has_answer);
+    let nested = list(&turn["calls"]).into_iter().flat_map(|call| list(&call["nested"]));
+    own.chain(nested.flat_map(|nested| asked(host, &path(&nested)))).collect()
 }
 
 /// The answer to a question.

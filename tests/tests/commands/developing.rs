@@ -2,18 +2,24 @@
 //! has the other languages than Rust.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolgate_tests::dev::{Dev, change, has};
 use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::terminal::{CTRL_C, Session};
 
 use crate::making::plugins;
+
+/// The folders of a build.
+fn folders(host: &Host) -> [(&'static str, PathBuf); 2] {
+    [("CARGO_TARGET_DIR", plugins().join("target/new")), ("TOOLGATE_CACHE", host.folder().join("cache"))]
+}
 
 /// Starts it on the folder `watched`. No other test may use this package name, because packages in a shared target
 /// folder must have different names.
 fn start(host: &Host, words: &[&str]) -> Dev {
-    let folders = [("CARGO_TARGET_DIR", plugins().join("target/new")), ("TOOLGATE_CACHE", host.folder().join("cache"))];
-    Dev::start(host, "watched", &[&["--offline"], words].concat(), &folders)
+    Dev::start(host, "watched", &[&["--offline"], words].concat(), &folders(host))
 }
 
 #[test]
@@ -67,4 +73,31 @@ fn changed_source_is_built_loaded_and_called() {
         (&failed["event"], &failed["loaded"], &failed["fault"]),
         (&json!("failed"), &json!(false), &json!("plugin"))
     );
+}
+
+#[test]
+fn durable_call_asks_the_user_of_a_terminal() {
+    let host = Setup::default().prepare();
+    assert_eq!(host.cli(None, &["new", "asking", "--durable"]).code, 0);
+    fs::copy(plugins().join("Cargo.lock"), host.folder().join("asking/Cargo.lock")).unwrap();
+    let words = ["dev", "asking", "--offline", "--call", "asking_roll_out", r#"{"version":"1.4.2"}"#];
+    let mut dev = Session::start(host.command(None, &words).envs(folders(&host)));
+    let asked = dev.until("answer>");
+    assert!(asked.contains("To which environment does 1.4.2 go?"), "{asked}");
+    dev.type_in("nowhere\n");
+    let refused = dev.until("answer>");
+    assert!(refused.contains("the answer is not valid"), "{refused}");
+    dev.type_in("{\"environment\":\"live\"}\n");
+    let asked = dev.until("answer>");
+    assert!(asked.contains("Roll 1.4.2 out to live?") && asked.contains(r#""instances":3"#), "{asked}");
+    dev.type_in("deny not on a Friday\n");
+    let said = dev.until("waiting for changes in asking");
+    assert!(said.contains(r#"asking_roll_out  {"state":"rejected","comment":"not on a Friday"}"#), "{said}");
+
+    // A change makes the call again, and it asks again.
+    change(&host.folder().join("asking/src/lib.rs"), ("To which environment does", "Where to does"));
+    let asked = dev.until("answer>");
+    assert!(asked.contains("Where to does 1.4.2 go?"), "{asked}");
+    dev.type_in(CTRL_C);
+    assert_eq!(dev.end().0, 0, "Ctrl-C ends it");
 }

@@ -1,13 +1,11 @@
 //! Commands that need no running host.
 
-use std::io::{Read as _, Write as _};
-use std::process::{Command, Stdio};
-
 use expect_test::expect;
 use serde_json::{Value, json};
 use toolgate_tests::guests::{fixture, plugin};
 use toolgate_tests::host::Setup;
 use toolgate_tests::http::{outcomes, suspension_of};
+use toolgate_tests::terminal::Session;
 
 use crate::{check, file};
 
@@ -225,24 +223,10 @@ fn call_answers_the_questions_of_a_durable_tool() {
 #[test]
 fn call_asks_the_user_of_a_terminal() {
     let host = Setup::with(&["rollout"]).prepare();
-    let command = host.command(None, &[]);
-    // `script` is the terminal.
-    let mut script = Command::new("script");
-    let run = r#"exec "$RUN" call plugins/rollout.wasm roll_out '{"version":"1.4.2","settles_s":1}'"#;
-    script.args(["-qec", run, "/dev/null"]).env("RUN", command.get_program()).current_dir(host.folder());
-    for (variable, value) in command.get_envs() {
-        match value {
-            Some(value) => script.env(variable, value),
-            None => script.env_remove(variable),
-        };
-    }
-    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut terminal = child.stdin.take().unwrap();
-    terminal.write_all(b"{\"environment\":\"live\"}\napprove\nhealthy\n").unwrap();
-    let mut shown = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
-    drop(terminal);
-    assert!(child.wait().unwrap().success(), "{shown}");
-    assert_eq!(shown.matches("answer>").count(), 3, "{shown}");
+    let words = ["call", "plugins/rollout.wasm", "roll_out", r#"{"version":"1.4.2","settles_s":1}"#];
+    let mut terminal = Session::start(&host.command(None, &words));
+    terminal.type_in("{\"environment\":\"live\"}\napprove\nhealthy\n");
+    let (code, shown) = terminal.end();
+    assert_eq!((code, shown.matches("answer>").count()), (0, 3), "{shown}");
     assert!(shown.contains(r#"{"state":"done""#), "{shown}");
 }

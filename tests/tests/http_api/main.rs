@@ -11,6 +11,7 @@ mod formats;
 mod interrupted;
 mod journal;
 mod lingering;
+mod lowered;
 mod matrix;
 mod nested;
 mod replies;

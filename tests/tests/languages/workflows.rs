@@ -1,23 +1,42 @@
-//! The workflow of the example plugins in three languages. Kills of the host while it waits change nothing.
+//! The workflow of the example plugins in three languages. Kills of the host while it waits, and while it deploys, change nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
 
 use serde_json::{Value, json};
+use toolgate_tests::effects::Server;
+use toolgate_tests::guests::{plugin, rollout_grants};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{outcomes, path};
 use toolgate_tests::steps::{answer, nested, waiting};
 
-use super::{built, left_out};
+use super::{built, done, left_out, root};
 
 /// The tools of `rollout`, `rollout-py` and `rollout-ts`.
 const TOOLS: [&str; 3] = ["roll_out", "roll_out_py", "roll_out_ts"];
 
-fn start() -> Host {
-    let setup = Setup::with(&["rollout"]);
-    let setup = setup.component("rollout-py", built("rollout-py")).component("rollout-ts", built("rollout-ts"));
+/// A host with the three plugins, which build and deploy with this service.
+fn start(service: &Server) -> Host {
+    let author = Setup::default().prepare();
+    let setup = Setup::default().component("rollout-rs", plugin("rollout"));
+    let setup = ["rollout-py", "rollout-ts"]
+        .into_iter()
+        .fold(setup, |setup, name| setup.component(name, requesting(&author, name, service)));
     let grants = TOOLS.map(|tool| {
-        let plugin = tool.replace("roll_out", "rollout").replace('_', "-");
-        format!("[plugin.{plugin}]\ncomponent = \"any\"\ngrants.calls = [\"{tool}_deploy\"]\n")
+        let plugin = if tool == TOOLS[0] { "rollout-rs".to_owned() } else { tool.replace("roll_out_", "rollout-") };
+        rollout_grants(&plugin, &service.url("/"), &[&format!("{tool}_deploy")])
     });
     setup.tables(&grants.concat()).start()
+}
+
+/// A component that requests the address of this service instead of the one in its manifest.
+fn requesting(author: &Host, name: &str, service: &Server) -> Vec<u8> {
+    let manifest = fs::read_to_string(root().join("plugins").join(name).join("toolgate-plugin.toml")).unwrap();
+    let [component, wants] = ["it.wasm", "wants.toml"].map(|file| author.folder().join(file));
+    fs::write(&wants, manifest.replace("http://127.0.0.1:8080/", &service.url("/"))).unwrap();
+    fs::write(&component, built(name)).unwrap();
+    done(author, &["pack", "it.wasm", "--manifest", "wants.toml"]);
+    fs::read(component).unwrap()
 }
 
 /// A turn of its own conversation for each tool.
@@ -52,12 +71,40 @@ fn proposed(host: &Host, turns: &[Value]) -> Vec<Value> {
     turns.iter().map(|turn| waiting(host, turn, 2)).collect()
 }
 
+/// Approves the nested calls, and kills the host when the service has carried each out and has answered none.
+fn killed_while_deploying(host: &mut Host, service: &Server, gates: &[Value]) {
+    service.fall_silent();
+    for gate in gates {
+        assert_eq!(gate["arguments"], plan(2), "the host asks about exactly what is deployed: {gate:#}");
+        answer(host, gate, &json!({"decision": "approve"}), &json!({"decision": "deny"}));
+    }
+    // A build and a deployment for each tool.
+    let all = 2 * TOOLS.len();
+    host.agent.until("/v1/tools", |_| (service.requests().len() == all).then_some(()));
+    host.kill();
+    service.answer_again();
+    host.start();
+}
+
+/// The service carried out one build and one deployment for each tool. The deployments came twice, because of a kill.
+fn each_was_carried_out_once(service: &Server) {
+    let requests = service.requests();
+    let keys: BTreeSet<&str> = requests.iter().map(|request| &*request.key).collect();
+    assert_eq!((keys.len(), service.carried_out().len()), (2 * TOOLS.len(), 2 * TOOLS.len()), "{requests:#?}");
+    for key in keys {
+        let came: Vec<Value> =
+            requests.iter().filter(|request| request.key == key).map(|request| request.body.parse().unwrap()).collect();
+        assert!(came == [json!({"version": "1.4.2"})] || came == [plan(2), plan(2)], "{requests:#?}");
+    }
+}
+
 #[test]
 fn workflow_survives_kills_in_three_languages() {
     if left_out() {
         return;
     }
-    let mut host = start();
+    let service = Server::start();
+    let mut host = start(&service);
     let turns = submitted(&host, &json!({"version": "1.4.2", "settles_s": 1, "signal": "health", "deploy": true}));
     // A kill while a run goes on would begin another attempt.
     for turn in &turns {
@@ -69,10 +116,7 @@ fn workflow_survives_kills_in_three_languages() {
     host.restart();
     let gates = deploying(&host, &turns, &proposed);
     host.restart();
-    for gate in &gates {
-        assert_eq!(gate["arguments"], plan(2), "the host asks about exactly what is deployed: {gate:#}");
-        answer(&host, gate, &json!({"decision": "approve"}), &json!({"decision": "deny"}));
-    }
+    killed_while_deploying(&mut host, &service, &gates);
 
     let awaited: Vec<Value> = turns.iter().map(|turn| waiting(&host, turn, 5)).collect();
     host.restart();
@@ -99,10 +143,11 @@ fn workflow_survives_kills_in_three_languages() {
         let messages: Vec<&str> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
         let deploys = &call["nested"][0];
         let deployed = host.agent.get(&path(deploys)).ok(200)["calls"][0].clone();
-        assert_eq!((&deployed["attempt"], &deployed["content"]["result"]), (&json!(1), &json!({"instances": 2})));
+        assert_eq!((&deployed["attempt"], &deployed["content"]["result"]), (&json!(2), &json!({"instances": 2})));
         assert_eq!(deploys["tools"], json!([format!("{tool}_deploy")]), "one nested turn: {call:#}");
         assert_eq!(messages, ["it goes to live", "it is reported: no detail"], "no run repeats a line: {log:#}");
     }
+    each_was_carried_out_once(&service);
 }
 
 #[test]
@@ -110,7 +155,7 @@ fn denied_workflow_ends_alike_in_three_languages() {
     if left_out() {
         return;
     }
-    let host = start();
+    let host = start(&Server::start());
     let turns = submitted(&host, &json!({"version": "1.4.2"}));
     for step in proposed(&host, &turns) {
         let denied = json!({"decision": "deny", "comment": "not on a Friday"});
@@ -128,7 +173,7 @@ fn denied_deploy_ends_the_workflow_in_three_languages() {
     if left_out() {
         return;
     }
-    let host = start();
+    let host = start(&Server::start());
     let turns = submitted(&host, &json!({"version": "1.4.2", "deploy": true}));
     let proposed = proposed(&host, &turns);
     for gate in deploying(&host, &turns, &proposed) {

@@ -61,6 +61,11 @@ impl Folder {
         Ok(file)
     }
 
+    /// The component of a plugin.
+    pub(crate) fn component(&self, plugin: &str) -> PathBuf {
+        self.0.join("plugins").join(format!("{plugin}.wasm"))
+    }
+
     /// The operator's configuration.
     pub(crate) fn configuration(&self) -> PathBuf {
         self.0.join("toolgate.toml")

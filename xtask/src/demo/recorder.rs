@@ -9,12 +9,21 @@ use anyhow::{Context as _, Result};
 /// A running server.
 pub(crate) struct Recorder {
     address: SocketAddr,
-    effects: Arc<Mutex<Vec<Effect>>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    effects: Vec<Effect>,
+    /// Whether it does not answer, and the connections of clients that wait.
+    is_silent: bool,
+    unanswered: Vec<TcpStream>,
 }
 
 /// A request that was carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Effect {
+    pub(crate) path: String,
     pub(crate) body: String,
     /// How often the request came.
     pub(crate) requests: usize,
@@ -25,15 +34,15 @@ impl Recorder {
     pub(crate) fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("there is no free port")?;
         let address = listener.local_addr().context("there is no free port")?;
-        let effects = Arc::<Mutex<Vec<Effect>>>::default();
-        let recorded = effects.clone();
+        let seen = Arc::<Mutex<Seen>>::default();
+        let recorded = seen.clone();
         std::thread::spawn(move || {
             for mut stream in listener.incoming().map_while(Result::ok) {
                 // A host that was killed sends no whole request, or reads no answer.
                 let _ = answer(&mut stream, &recorded);
             }
         });
-        Ok(Self { address, effects })
+        Ok(Self { address, seen })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -42,16 +51,29 @@ impl Recorder {
 
     /// The requests that it carried out, in order.
     pub(crate) fn effects(&self) -> Vec<Effect> {
-        lock(&self.effects).clone()
+        lock(&self.seen).effects.clone()
+    }
+
+    /// From now on, it carries requests out and does not answer.
+    pub(crate) fn fall_silent(&self) {
+        lock(&self.seen).is_silent = true;
+    }
+
+    /// Answers new requests again, and closes the connections of the others.
+    pub(crate) fn answer_again(&self) {
+        let mut seen = lock(&self.seen);
+        seen.is_silent = false;
+        seen.unanswered.clear();
     }
 }
 
-fn lock(effects: &Mutex<Vec<Effect>>) -> MutexGuard<'_, Vec<Effect>> {
-    effects.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(stream: &mut TcpStream, effects: &Mutex<Vec<Effect>>) -> std::io::Result<()> {
+fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
+    let path = line(&mut reader)?.split(' ').nth(1).unwrap_or_default().to_owned();
     let (mut length, mut is_chunked, mut key) = (0, false, String::new());
     loop {
         let line = line(&mut reader)?;
@@ -68,10 +90,14 @@ fn answer(stream: &mut TcpStream, effects: &Mutex<Vec<Effect>>) -> std::io::Resu
     }
     let body = if is_chunked { chunks(&mut reader)? } else { part(&mut reader, length)? };
     let body = String::from_utf8_lossy(&body).into_owned();
-    let mut effects = lock(effects);
-    match effects.iter_mut().find(|effect| effect.key == key) {
+    let mut seen = lock(seen);
+    match seen.effects.iter_mut().find(|effect| effect.key == key) {
         Some(effect) => effect.requests += 1,
-        None => effects.push(Effect { body, requests: 1, key }),
+        None => seen.effects.push(Effect { path, body, requests: 1, key }),
+    }
+    if seen.is_silent {
+        seen.unanswered.push(stream.try_clone()?);
+        return Ok(());
     }
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone")
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::CONVERSATION;
 use super::folder::{Folder, relative};
-use super::turn::Turn;
+use super::turn::{Turn, Waiting};
 use crate::console;
 use crate::languages;
 use crate::workspace;
@@ -59,6 +59,13 @@ impl Toolgate {
         Turn::parse(&self.run(&["show", turn.id(), "--conversation", conversation, "--json"])?)
     }
 
+    /// The suspensions that people can answer, in a conversation and its nested turns.
+    pub(crate) fn pending(&self, conversation: &str) -> Result<Vec<Waiting>> {
+        let printed = self.run(&["pending", "--conversation", conversation, "--json"])?;
+        let read = |line| Ok(Waiting::read(&serde_json::from_str(line).context("a suspension is not JSON")?));
+        printed.lines().map(read).collect()
+    }
+
     /// Waits for the end of a turn that was submitted from this file. Submitting the same calls again returns the
     /// recorded turn.
     pub(crate) fn wait(&self, file: &str, turn: &Turn) -> Result<Turn> {
@@ -80,6 +87,13 @@ impl Toolgate {
         let printed = self.run(&["submit", &file, "--conversation", CONVERSATION, "--format", "openai"])?;
         let messages: Vec<Value> = serde_json::from_str(&printed).context("the messages are not a JSON array")?;
         Ok(messages.iter().map(Value::to_string).collect())
+    }
+
+    /// Runs a command and does not show its output.
+    pub(crate) fn succeeds(&self, words: &[String]) -> Result<()> {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        console::aside(&format!("$ {}", self.line(&shell(&words))));
+        self.run(&words).map(drop)
     }
 
     /// Runs a command and shows its output.

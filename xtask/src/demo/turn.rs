@@ -60,6 +60,10 @@ impl Turn {
         &self.waiting
     }
 
+    pub(crate) fn into_waiting(self) -> Vec<Waiting> {
+        self.waiting
+    }
+
     /// The values of its results.
     pub(crate) fn results(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(|call| call.outcome.as_deref() == Some("ok"))
@@ -94,9 +98,14 @@ impl Call {
         }
     }
 
+    /// Its result, or null.
+    pub(crate) fn result(&self) -> &Value {
+        &self.content["result"]
+    }
+
     /// The balance of an account, if this call returned it.
     pub(crate) fn balance_of(&self, account: &str) -> Option<u64> {
-        let result = &self.content["result"];
+        let result = self.result();
         (result["account"] == account).then(|| result["balance_cents"].as_u64()).flatten()
     }
 
@@ -116,7 +125,7 @@ impl Call {
 }
 
 impl Waiting {
-    fn read(suspension: &Value) -> Self {
+    pub(crate) fn read(suspension: &Value) -> Self {
         Self {
             suspension: text(&suspension["suspension"]),
             kind: text(&suspension["kind"]),

@@ -1,8 +1,7 @@
-//! Calls that wait in the middle of their code, in three languages. The host is killed three times meanwhile, and a
-//! server records what the calls did.
+//! One call of a workflow in each of three languages. The host is killed three times in the middle of these calls, and the
+//! service that they build and deploy with records what it carried out.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -10,117 +9,95 @@ use serde_json::json;
 
 use super::folder::Folder;
 use super::host::Host;
-use super::recorder::Recorder;
+use super::recorder::{Effect, Recorder};
 use super::toolgate::Toolgate;
-use super::turn::Turn;
+use super::turn::{Turn, Waiting};
 use crate::console;
-use crate::languages;
-use crate::workspace::{Invocation, root};
+use crate::workspace::root;
 
-/// A plugin of the demo.
-struct Worker {
+/// An example plugin with the workflow.
+struct Workflow {
     language: &'static str,
-    /// The name of the language for `toolgate new`.
-    name: &'static str,
-    /// The file in `tests/languages/durable`.
-    source: &'static str,
-    /// The file of the template that it replaces.
-    replaced: &'static str,
+    /// Its folder in `plugins/`.
+    plugin: &'static str,
+    tool: &'static str,
 }
 
-static WORKERS: [Worker; 3] = [
-    Worker { language: "Rust", name: "rust", source: "lib.rs", replaced: "src/lib.rs" },
-    Worker { language: "Python", name: "python", source: "plugin.py", replaced: "plugin.py" },
-    Worker { language: "TypeScript", name: "ts", source: "plugin.ts", replaced: "plugin.ts" },
+static WORKFLOWS: [Workflow; 3] = [
+    Workflow { language: "Rust", plugin: "rollout", tool: "roll_out" },
+    Workflow { language: "Python", plugin: "rollout-py", tool: "roll_out_py" },
+    Workflow { language: "TypeScript", plugin: "rollout-ts", tool: "roll_out_ts" },
 ];
 
-/// The rounds of each call. In each, it counts, draws a random number, sends a request, asks and sleeps.
-const ROUNDS: usize = 2;
+/// The address in their manifests.
+const EXAMPLE: &str = "http://127.0.0.1:8080/";
 
 const CONVERSATION: &str = "demo-workflow";
 
-/// How often the demo looks whether the calls wait again, and how many times: a minute in all.
+/// How often the demo looks how far the calls are, and how many times: a minute in all.
 const LOOK: (Duration, u32) = (Duration::from_millis(100), 600);
 
-/// The workflows of the demo.
+/// The workflows of the demo, and their service.
 pub(super) struct Workflows {
-    recorder: Recorder,
-    workers: &'static [Worker],
+    service: Recorder,
+    workflows: &'static [Workflow],
+}
+
+impl Workflow {
+    /// The tool that deploys.
+    fn deploy(&self) -> String {
+        format!("{}_deploy", self.tool)
+    }
+
+    /// The version that it rolls out.
+    fn version(&self) -> String {
+        format!("1.4.2-{}", self.language)
+    }
 }
 
 impl Workflows {
     pub(super) fn new(only_rust: bool) -> Result<Self> {
-        let count = if only_rust { 1 } else { WORKERS.len() };
-        Ok(Self { recorder: Recorder::start()?, workers: &WORKERS[..count] })
-    }
-
-    /// Builds their plugins with this binary, and returns the paths of their components.
-    pub(super) fn build(&self, binary: &Path) -> Result<Vec<PathBuf>> {
-        self.workers.iter().map(|worker| self.build_one(binary, worker)).collect()
-    }
-
-    fn build_one(&self, binary: &Path, worker: &Worker) -> Result<PathBuf> {
-        let Worker { name, source, replaced, .. } = worker;
-        let plugin = plugin(name);
-        let folder = binary.parent().context("the binary is in no folder")?.join("demo-workflow").join(&plugin);
-        if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("could not remove {}", folder.display()))?;
-        }
-        let toolgate = |line: &str| {
-            let command = Invocation::new(line).program(binary);
-            let command = command.variable("TOOLGATE_CACHE", languages::cache().display().to_string());
-            command.variable("CARGO_TARGET_DIR", root().join("plugins/target/new").display().to_string())
-        };
-        let shown = folder.display().to_string();
-        toolgate(&format!("toolgate new {plugin} --durable --lang {name} --dir")).word(&shown).run()?;
-        let fill = || -> std::io::Result<()> {
-            fs::copy(root().join("tests/languages/durable").join(source), folder.join(replaced))?;
-            fs::write(folder.join("toolgate-plugin.toml"), self.wants())?;
-            if *name == "rust" {
-                // With the versions of the example plugins, cargo needs no registry.
-                fs::copy(root().join("plugins/Cargo.lock"), folder.join("Cargo.lock"))?;
-                let project = fs::read_to_string(folder.join("Cargo.toml"))?;
-                let features = "toolgate-sdk = { features = [\"http\", \"keyvalue\"], path";
-                fs::write(folder.join("Cargo.toml"), project.replace("toolgate-sdk = { path", features))?;
-            }
-            Ok(())
-        };
-        fill().with_context(|| format!("could not fill {shown}"))?;
-        let build = toolgate("toolgate build").word(&shown);
-        console::aside(&format!("$ {build}"));
-        build.run()?;
-        Ok(folder.join("build").join(format!("{plugin}.wasm")))
-    }
-
-    /// The manifest of each plugin.
-    fn wants(&self) -> String {
-        format!(
-            "[wants.keyvalue]\nwhy = \"counts\"\n\n[[wants.http]]\nurl = \"{}\"\nmethods = [\"POST\"]\nwhy = \"the demo\"\n",
-            self.recorder.url()
-        )
+        let count = if only_rust { 1 } else { WORKFLOWS.len() };
+        Ok(Self { service: Recorder::start()?, workflows: &WORKFLOWS[..count] })
     }
 
     /// The operator's grants for them.
     pub(super) fn grants(&self) -> String {
-        let grant = |Worker { name, .. }: &Worker| {
+        let url = self.service.url();
+        let grant = |workflow: &Workflow| {
             format!(
-                "\n[plugin.{0}]\ncomponent = \"any\"\ngrants.keyvalue = true\n\n[[plugin.{0}.grants.http]]\nurl = \"{1}\"\n\
-                 methods = [\"POST\"]\nprivate = true\nidempotent = true\n",
-                plugin(name),
-                self.recorder.url()
+                "\n[plugin.{0}]\ncomponent = \"any\"\n\n[plugin.{0}.grants]\ncalls = [\"{1}\"]\nconfig = {{ service = \"{url}\" }}\n\
+                 http = [{{ url = \"{url}\", methods = [\"POST\"], private = true, idempotent = true }}]\n",
+                workflow.plugin,
+                workflow.deploy()
             )
         };
-        self.workers.iter().map(grant).collect()
+        self.workflows.iter().map(grant).collect()
     }
 
-    /// One call of each. The host is killed while they wait for an answer, while they sleep, and while they wait again.
+    /// Makes their components in the folder request the address of the service.
+    pub(super) fn pack(&self, operator: &Toolgate, folder: &Folder) -> Result<()> {
+        for Workflow { plugin, .. } in self.workflows {
+            let file = root().join("plugins").join(plugin).join("toolgate-plugin.toml");
+            let wants = fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+            ensure!(wants.contains(EXAMPLE), "{} does not request {EXAMPLE}", file.display());
+            let manifest = folder.put(&format!("{plugin}.toml"), &wants.replace(EXAMPLE, &self.service.url()))?;
+            let component = folder.component(plugin);
+            let files = [component.display().to_string(), "--manifest".into(), manifest.display().to_string()];
+            operator.succeeds(&[&["pack".into()], &files[..]].concat())?;
+        }
+        Ok(())
+    }
+
+    /// One call of each. The host is killed while they wait for a decision, while they deploy, and while they wait for a report.
     pub(super) fn show(&self, operator: &Toolgate, agent: &Toolgate, host: &mut Host, folder: &Folder) -> Result<()> {
-        let languages: Vec<&str> = self.workers.iter().map(|worker| worker.language).collect();
+        let languages: Vec<&str> = self.workflows.iter().map(|workflow| workflow.language).collect();
         let languages = languages.join(", ");
-        console::headline(&format!("A call that waits twice in the middle of its code, in {languages}"));
-        let calls = self.workers.iter().map(|Worker { name, .. }| {
-            let arguments = json!({"key": name, "rounds": ROUNDS, "url": self.recorder.url()});
-            json!({"id": name, "tool": format!("work_{name}"), "arguments": arguments})
+        console::headline(&format!("A workflow that builds, asks, deploys and waits in one call, in {languages}"));
+        let calls = self.workflows.iter().map(|workflow| {
+            let (tool, version) = (workflow.tool, workflow.version());
+            let arguments = json!({"version": version, "settles_s": 1, "deploy": true, "signal": tool});
+            json!({"id": tool, "tool": tool, "arguments": arguments})
         });
         let file = folder.put("workflow.json", &json!({"calls": calls.collect::<Vec<_>>()}).to_string())?;
         let turn = agent.submit_file(&file, CONVERSATION)?;
@@ -128,69 +105,92 @@ impl Workflows {
         let mut kill = |when: &str| {
             console::line(&format!("The host is killed (SIGKILL) {when}, and started again."));
             host.kill()?;
+            self.service.answer_again();
             host.restart(operator, folder)
         };
-        let asked = self.asked(agent, &turn, 0)?;
-        kill("while they wait for their first answer")?;
-        answer(operator, &asked)?;
-        kill("after the answers, in the middle of their code")?;
-        let asked = self.asked(agent, &turn, 1)?;
-        kill("while they wait for their second answer")?;
-        answer(operator, &asked)?;
+        let pending = || operator.pending(CONVERSATION);
+
+        for asked in self.waiting(pending, |waiting| waiting.kind == "elicitation")? {
+            operator.shown(&["answer".into(), asked, r#"{"environment":"live"}"#.into()])?;
+        }
+        let is_gate = |waiting: &Waiting| waiting.tool.ends_with("_deploy");
+        let plans = self.waiting(pending, |waiting| waiting.kind == "approval" && !is_gate(waiting))?;
+        kill("while they wait for a decision about their plans")?;
+        operator.succeeds(&[vec!["approve".into()], plans].concat())?;
+
+        let gates = self.waiting(pending, is_gate)?;
+        self.service.fall_silent();
+        operator.succeeds(&[vec!["approve".into()], gates].concat())?;
+        self.deploying()?;
+        kill("while they deploy: the service has carried it out, and its answer is lost")?;
+
+        let steps = || Ok(agent.turn(&turn, CONVERSATION)?.into_waiting());
+        let _ = self.waiting(steps, |waiting| waiting.kind == "external")?;
+        kill("while they wait for a report of their health")?;
+        for Workflow { tool, .. } in self.workflows {
+            let signal = ["signal", CONVERSATION, tool, r#"{"healthy":true}"#];
+            agent.shown(&signal.map(str::to_owned))?;
+        }
         let settled = agent.wait_file(&file, CONVERSATION)?;
         settled.show();
         self.check(&settled)
     }
 
-    /// The suspensions of a round, once each call has come to it.
-    fn asked(&self, agent: &Toolgate, turn: &Turn, round: usize) -> Result<Vec<String>> {
+    /// The suspensions that are like this, once each workflow has one.
+    fn waiting(
+        &self,
+        look: impl Fn() -> Result<Vec<Waiting>>,
+        is_meant: impl Fn(&Waiting) -> bool,
+    ) -> Result<Vec<String>> {
         for _ in 0..LOOK.1 {
-            let now = agent.turn(turn, CONVERSATION)?;
-            let round = format!(" {round}");
-            let asked = now.waiting().iter().filter(|waiting| waiting.prompt.ends_with(&round));
-            let asked: Vec<_> = asked.map(|waiting| waiting.suspension.clone()).collect();
-            if asked.len() == self.workers.len() {
-                return Ok(asked);
+            let found: Vec<_> = look()?.into_iter().filter(&is_meant).map(|waiting| waiting.suspension).collect();
+            if found.len() == self.workflows.len() {
+                return Ok(found);
             }
             std::thread::sleep(LOOK.0);
         }
-        bail!("the calls do not come to their round {round}")
+        bail!("the workflows do not come to their next step")
+    }
+
+    /// Returns once the service has carried out each deployment.
+    fn deploying(&self) -> Result<()> {
+        for _ in 0..LOOK.1 {
+            let deployed = self.service.effects().iter().filter(|effect| effect.path == "/deployments").count();
+            if deployed == self.workflows.len() {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK.0);
+        }
+        bail!("the service gets no deployment")
     }
 
     fn check(&self, settled: &Turn) -> Result<()> {
         for call in settled.calls() {
             ensure!(
-                call.outcome.as_deref() == Some("ok"),
-                "{} should end ok, but it ended {:?}",
+                call.outcome.as_deref() == Some("ok") && call.result()["state"] == "done",
+                "{} should end ok and done, but it ended {:?}: {}",
                 call.tool,
-                call.outcome
+                call.outcome,
+                call.result()
             );
         }
-        let effects = self.recorder.effects();
-        for effect in &effects {
-            let requests =
-                if effect.requests > 1 { format!(" (it came {} times)", effect.requests) } else { String::new() };
-            console::aside(&format!("  the server carried out: {}{requests}", effect.body));
+        let effects = self.service.effects();
+        for Effect { path, body, requests, .. } in &effects {
+            let times = if *requests > 1 { format!(" (it came {requests} times)") } else { String::new() };
+            console::aside(&format!("  the service carried out once: POST {path} {body}{times}"));
         }
-        for Worker { name, .. } in self.workers {
-            for round in 0..ROUNDS {
-                let begin = format!("{name} {round} {} ", round + 1);
-                let times = effects.iter().filter(|effect| effect.body.starts_with(&begin)).count();
-                ensure!(times == 1, "the request {begin:?} was carried out {times} times");
+        for workflow in self.workflows {
+            let version = format!("\"{}\"", workflow.version());
+            for (path, requests) in [("/builds", 1), ("/deployments", 2)] {
+                let is_it = |effect: &&Effect| effect.path == path && effect.body.contains(&version);
+                let came: Vec<_> = effects.iter().filter(is_it).map(|effect| effect.requests).collect();
+                ensure!(came == [requests], "the requests of {path} for {version} came {came:?} times");
             }
         }
-        ensure!(effects.len() == self.workers.len() * ROUNDS, "the server carried out {} requests", effects.len());
-        console::line("Three kills, one outcome for each call, and the server carried out each request once.");
+        ensure!(effects.len() == self.workflows.len() * 2, "the service carried out {} requests", effects.len());
+        console::line(
+            "Three kills, one outcome for each call, and the service carried out each build and each deployment once.",
+        );
         Ok(())
     }
-}
-
-fn plugin(name: &str) -> String {
-    format!("steps-{name}")
-}
-
-fn answer(operator: &Toolgate, asked: &[String]) -> Result<()> {
-    let answer =
-        |suspension: &String| operator.shown(&["answer".into(), suspension.clone(), r#"{"word":"go on"}"#.into()]);
-    asked.iter().try_for_each(answer)
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use domain::{
     Call, CallIndex, Span, Turn,
+    call::CallState,
     effect::Effect,
     gate::RuleEffect,
     journal::JournalBounds,
@@ -13,7 +14,7 @@ use domain::{
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
-use crate::journal::{JournalWriter, UnreadJournal};
+use crate::journal::{JournalWriter, UnreadJournal, last_run};
 use crate::lingering::LeftBehind;
 use crate::plan::CallScope;
 use crate::ports::{End, Run, StoreFault};
@@ -198,6 +199,28 @@ impl Pipeline {
             slot.running.remove(&(call, attempt));
         }
         run
+    }
+
+    /// The last run of each running durable call that recorded a result in its journal.
+    pub(crate) async fn recorded(&self, entered: &Entered) -> Result<Vec<(CallIndex, u32)>, StoreFault> {
+        let is_meant = |call: &Call| {
+            matches!(call.state, CallState::Running(_)) && call.pinned.as_ref().is_some_and(|pinned| pinned.durable)
+        };
+        let calls: Vec<_> = match &entered.loaded(self.log.as_ref()).await?.turn {
+            Some((turn, _)) => turn.indexed().filter(|(_, call)| is_meant(call)).map(|(index, _)| index).collect(),
+            None => Vec::new(),
+        };
+        let mut recorded = Vec::new();
+        for call in calls {
+            match last_run(self.journals.as_ref(), entered.id(), call).await {
+                Ok(run) => recorded.extend(run.map(|run| (call, run))),
+                // The attempts still have a limit.
+                Err(error) => {
+                    tracing::error!(turn = %entered.id(), call = call.0, %error, "the journal of a call could not be read");
+                }
+            }
+        }
+        Ok(recorded)
     }
 
     /// The journal of a durable call, after the commit that lets only this run append.

@@ -104,7 +104,7 @@ impl Turn {
                 draft.tick(&alive, &attended, open_since, &rechecked, cx);
             }
             Input::ClientsLeft { calls } => draft.clients_left(&calls, cx),
-            Input::Restarted => draft.restarted(cx),
+            Input::Restarted { recorded } => draft.restarted(&recorded, cx),
         }
         Ok((draft.events, draft.turn))
     }
@@ -293,7 +293,7 @@ impl Draft {
         match ended {
             RunEnd::Outcome(outcome) => self.settle_with(index, self.marked(index, outcome), receipt, cx),
             RunEnd::Waits(step) => self.wait(index, step, verdict, receipt, cx),
-            RunEnd::Repeating(_) => self.recover(index, cx),
+            RunEnd::Repeating(_) => self.recover(index, None, cx),
             RunEnd::InDoubt(requests) => self.doubt(index, requests, receipt, cx),
         }
     }
@@ -337,7 +337,7 @@ impl Draft {
                         let lease_end = cx.now + LEASE_SLACK;
                         self.record(index, CallEvent::LeaseExtended { lease_end });
                     } else {
-                        self.recover(index, cx);
+                        self.recover(index, None, cx);
                     }
                 }
                 (_, Some(open)) if open.expires_at <= cx.now => {
@@ -418,22 +418,23 @@ impl Draft {
         }
     }
 
-    fn restarted(&mut self, cx: &mut Context<'_>) {
+    fn restarted(&mut self, recorded: &[(CallIndex, u32)], cx: &mut Context<'_>) {
         for index in self.unsettled() {
             let orphaned = |call: &Call| matches!(&call.state, CallState::Running(r) if r.owner != cx.owner);
             if self.call(index).is_some_and(orphaned) {
-                self.recover(index, cx);
+                let recorded = recorded.iter().find(|(call, _)| *call == index).map(|(_, run)| *run);
+                self.recover(index, recorded, cx);
             }
         }
     }
 
     /// Handles a run whose host no longer exists, as the tool declares.
-    fn recover(&mut self, index: CallIndex, cx: &mut Context<'_>) {
+    fn recover(&mut self, index: CallIndex, recorded: Option<u32>, cx: &mut Context<'_>) {
         let Some((call, pinned)) = self.pinned(index) else { return };
         // A run of a durable call repeats nothing that was done. Requests in doubt are decided before its guest starts.
         let recovery = if pinned.durable { Recovery::Retry } else { pinned.recovery };
         match recovery {
-            Recovery::Retry if call.tries() < cx.settings.max_attempts => self.start(index, cx),
+            Recovery::Retry if call.tries_since(recorded) < cx.settings.max_attempts => self.start(index, cx),
             Recovery::Retry | Recovery::Fail => self.settle(index, Outcome::InDoubt, cx),
             Recovery::Ask => self.ask_again(index, cx),
         }

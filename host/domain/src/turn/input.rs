@@ -31,7 +31,8 @@ pub struct TurnSettings {
     pub max_calls: usize,
     /// The maximum bytes of the results of a turn. A call whose result goes beyond them fails.
     pub turn_results: usize,
-    /// The maximum number of attempts at a call, for a durable one since its last step ended. It stops a guest that crashes the host each time.
+    /// The maximum number of attempts at a call, for a durable one since it last made progress. It stops a guest that crashes the host
+    /// each time.
     pub max_attempts: u32,
     /// The maximum number of steps of a call.
     pub max_steps: usize,
@@ -213,6 +214,7 @@ pub enum Input {
     },
     /// The last client that could carry out these calls has left.
     ClientsLeft { calls: Vec<CallIndex> },
-    /// The host has restarted. The guests of other owners no longer run.
-    Restarted,
+    /// The host has restarted. The guests of other owners no longer run. `recorded` has the last run of each call that recorded a
+    /// result in its journal.
+    Restarted { recorded: Vec<(CallIndex, u32)> },
 }

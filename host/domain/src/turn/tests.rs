@@ -210,7 +210,8 @@ impl RecordedTurn {
             }
             "restart" => {
                 self.owner += 1;
-                Input::Restarted
+                let run = argument.strip_prefix("recorded=").map(|run| run.parse().unwrap());
+                Input::Restarted { recorded: run.map(|run| (CallIndex(0), run)).into_iter().collect() }
             }
             "left" => Input::ClientsLeft { calls: vec![call] },
             "return" => self.returned(argument),

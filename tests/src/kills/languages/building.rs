@@ -100,12 +100,15 @@ fn with_rust(folder: &Path) {
 
 /// The manifest: what the plugin requests.
 fn wants(language: Language, server: &Server) -> String {
-    let keyvalue = "[wants.keyvalue]\nwhy = \"counts\"\n";
+    let name = language.name();
+    let others = format!(
+        "[wants.keyvalue]\nwhy = \"counts\"\n[[wants.calls]]\ntool = \"work_{name}\"\nwhy = \"calls itself\"\n"
+    );
     if !language.has_http() {
-        return keyvalue.to_owned();
+        return others;
     }
     let url = server.url("/");
     format!(
-        "{keyvalue}[[wants.http]]\nurl = \"{url}\"\nmethods = [\"POST\"]\nwhy = \"sends a request in each round\"\n"
+        "{others}[[wants.http]]\nurl = \"{url}\"\nmethods = [\"GET\", \"POST\"]\nwhy = \"sends requests in each round\"\n"
     )
 }

@@ -262,7 +262,7 @@ fn a_call_in_doubt_gives_no_standing_approval() {
     let mut world = submit("server:recovery=ask", Rejection::default()).unwrap();
     assert_eq!(world.turn.calls[0].pinned.as_ref().unwrap().recovery, Recovery::Ask);
     world.owner = 2;
-    world.decide(Input::Restarted).unwrap();
+    world.decide(Input::Restarted { recorded: Vec::new() }).unwrap();
     assert_eq!(stood(&mut world, 0, 0), "an approval to repeat an interrupted run cannot also approve later calls");
 }
 

@@ -299,6 +299,28 @@ fn killed_run_is_repeated_as_often_as_others() {
 }
 
 #[test]
+fn runs_that_recorded_a_result_do_not_end_a_call() {
+    check(
+        "server:durable=yes",
+        "restart recorded=1; restart recorded=2; restart recorded=3; restart recorded=4; restart recorded=5; restart recorded=5; \
+         restart recorded=5; restart recorded=5; restart recorded=5",
+        &expect![[r#"
+            0 started #1
+            0 started #2
+            0 started #3
+            0 started #4
+            0 started #5
+            0 started #6
+            0 started #7
+            0 started #8
+            0 started #9
+            0 settled in_doubt
+            turn settled
+        "#]],
+    );
+}
+
+#[test]
 fn crashes_before_the_last_step_do_not_end_a_call() {
     check(
         "server:durable=yes",
