@@ -48,6 +48,10 @@ impl RequestKind {
 /// made, which `unread_bytes` does not count.
 const READS: usize = 4;
 
+/// A principal with more requests than this leaves the last eighth of what all principals share to others. So a few principals
+/// with many requests do not keep out one with few.
+const FEW: usize = 8;
+
 /// The open requests of all principals.
 pub(crate) struct InFlight {
     shards: [Mutex<HashMap<PrincipalId, Open>>; SHARDS],
@@ -150,20 +154,21 @@ impl InFlight {
     /// Opens one more request or stream, unless the principal or the host has reached its limit.
     pub(crate) fn open(self: &Arc<Self>, by: &Principal, quota: &Quota, kind: RequestKind) -> Result<InFlightRequest> {
         let principal = by.id.clone();
-        self.change(&principal, |open| self.open_one(open, &principal, quota, kind))?;
+        let own = self.change(&principal, |open| self.open_one(open, &principal, quota, kind))?;
         // If this is dropped, the count is undone.
         let mut in_flight = InFlightRequest { in_flight: self.clone(), principal, kind, is_counted: false };
         let has_reserve = by.roles.has(Role::Approver) || by.roles.has(Role::Admin);
         match kind {
             RequestKind::Request if has_reserve => return Ok(in_flight),
-            RequestKind::Request => self.open_request()?,
-            RequestKind::Stream | RequestKind::Wait => self.open_long(has_reserve, kind)?,
+            RequestKind::Request => self.open_request(own)?,
+            RequestKind::Stream | RequestKind::Wait => self.open_long(own, has_reserve, kind)?,
         }
         in_flight.is_counted = true;
         Ok(in_flight)
     }
 
-    fn open_one(&self, open: &mut Open, principal: &PrincipalId, quota: &Quota, kind: RequestKind) -> Result<()> {
+    /// Counts one more of a principal. Returns how many it has of those that share a limit.
+    fn open_one(&self, open: &mut Open, principal: &PrincipalId, quota: &Quota, kind: RequestKind) -> Result<usize> {
         let (max, what) = match kind {
             RequestKind::Request => (quota.requests, "requests in flight, which is its limit (quota.requests)"),
             RequestKind::Stream => {
@@ -184,35 +189,39 @@ impl InFlight {
             return Err(Error::busy(detail, RETRY_AFTER));
         }
         *open.of(kind) += 1;
-        Ok(())
+        Ok(if kind == RequestKind::Request { open.requests } else { open.long() })
     }
 
     /// Counts a request of a principal without a reserve.
-    fn open_request(&self) -> Result<()> {
-        let max = self.max_requests;
+    fn open_request(&self, own: usize) -> Result<()> {
+        let max = shared(self.max_requests, own);
         let more = |open: usize| (open < max).then_some(open + 1);
         self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| {
             let detail = format!(
                 "{max} requests are in flight, which is the limit of this host for principals that are neither approver nor \
-                 admin (seven eighths of `connections` in `[server]`); try again later"
+                 admin{} (seven eighths of `connections` in `[server]`); try again later",
+                with_many(own)
             );
             Error::busy(detail, RETRY_AFTER)
         })
     }
 
     /// Counts a long request among those of all principals.
-    fn open_long(&self, has_reserve: bool, kind: RequestKind) -> Result<()> {
+    fn open_long(&self, own: usize, has_reserve: bool, kind: RequestKind) -> Result<()> {
         let LongRequests { max, reserved, .. } = self.max_long;
-        let max = if has_reserve { max } else { max.saturating_sub(reserved) };
+        let max = shared(if has_reserve { max } else { max.saturating_sub(reserved) }, own);
         let mut open = self.long();
-        let refused = if kind == RequestKind::Stream && open.streams >= self.max_streams {
-            let max = self.max_streams;
-            format!("{max} event streams are open, which is the limit of this host (`event_streams` in `[server]`)")
+        let refused = if kind == RequestKind::Stream && open.streams >= shared(self.max_streams, own) {
+            let (max, many) = (shared(self.max_streams, own), with_many(own));
+            format!(
+                "{max} event streams are open, which is the limit of this host{many} (`event_streams` in `[server]`)"
+            )
         } else if open.long() >= max {
             let whose = if has_reserve { "" } else { " for principals that are neither approver nor admin" };
             format!(
-                "{max} event streams and waiting requests are open, which is the limit of this host{whose} \
-                 (`long_requests` in `[server]`)"
+                "{max} event streams and waiting requests are open, which is the limit of this host{whose}{} \
+                 (`long_requests` in `[server]`)",
+                with_many(own)
             )
         } else {
             *open.of(kind) += 1;
@@ -279,6 +288,16 @@ impl InFlight {
     fn long(&self) -> MutexGuard<'_, Open> {
         self.long.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a principal that has this many can use of a limit that it shares with others.
+fn shared(max: usize, own: usize) -> usize {
+    if own > FEW { max - max / 8 } else { max }
+}
+
+/// The end of the words for such a limit.
+fn with_many(own: usize) -> &'static str {
+    if own > FEW { ", for a principal with more than 8 of its own" } else { "" }
 }
 
 impl Drop for InFlightRequest {

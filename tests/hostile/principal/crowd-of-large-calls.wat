@@ -3,6 +3,7 @@
 ;; limits = { memory_bytes = 33554432, time_ms = 500 }
 ;; settings = 'guest_memory_bytes = 67108864'
 ;; at_once = 16
+;; ended = { 'failed(out_of_time)' = 1 }
 
 (func $run (param i32 i32) (result i32)
   (if (i32.eq (memory.grow (i32.const 500)) (i32.const -1)) (then (unreachable)))

@@ -6,7 +6,7 @@
 ;; [[step]]
 ;; hold = "GET /v1/conversations/$plugin-$n/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer $token\r\n\r\n"
 ;; times = 20
-;; ended = 20
+;; answered = { 200 = 20 }
 ;;
 ;; [[step]]
 ;; post = '/v1/conversations/$plugin-$n/turns?wait_ms=60000&until=settled'

@@ -36,6 +36,8 @@ struct Written {
     #[serde(default)]
     neighbour: Work,
     at_once: Option<usize>,
+    #[serde(default)]
+    ended: BTreeMap<String, usize>,
     arguments: Option<String>,
     world: Option<String>,
     options: Option<String>,
@@ -81,6 +83,8 @@ pub struct Case {
     pub neighbour: Work,
     /// The number of concurrent calls.
     pub at_once: usize,
+    /// The least number of calls with each outcome.
+    pub ended: BTreeMap<String, usize>,
     /// The arguments of each call.
     pub arguments: serde_json::Value,
     /// The plugin's table in the host's configuration.
@@ -234,6 +238,7 @@ impl Written {
             p99_ratio: self.p99_ratio.unwrap_or(class.p99_ratio),
             neighbour: self.neighbour,
             at_once: self.at_once.unwrap_or(1),
+            ended: self.ended,
             arguments: json(&arguments)?,
             plugin,
             settings: self.settings,

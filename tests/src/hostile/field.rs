@@ -12,6 +12,7 @@ use super::case::Case;
 use super::neighbour::{self, Latency, Neighbour, Work};
 use super::resident::Resident;
 use super::server::Server;
+use super::steps;
 use crate::guests::fixture;
 use crate::host::{Host, Setup};
 use crate::http::{Answer, Client};
@@ -20,7 +21,8 @@ use crate::http::{Answer, Client};
 pub struct Field {
     host: RwLock<Host>,
     pub(super) neighbour: Neighbour,
-    pub(super) attacker: Client,
+    /// Callers that attack together. Most cases have only the first one.
+    pub(super) attackers: [Client; 4],
     server: Server,
     /// The memory of the host and of those that follow it.
     memory: Mutex<Resident>,
@@ -54,12 +56,12 @@ impl Field {
         }
         host.start();
         let neighbour = Neighbour::new(host.token("neighbour", &["caller"], None));
-        let attacker = host.token("mallory", &["caller"], None);
+        let attackers = steps::CALLERS.map(|caller| host.token(caller, &["caller"], None));
         // The first calls pay for threads and connections.
         neighbour.call(5, Work::Submits)?;
         let memory = Mutex::new(Resident::watch(host.process())?);
         let (quiet, held) = (Latency::default(), Mutex::default());
-        Ok(Self { host: RwLock::new(host), neighbour, attacker, server, memory, held, quiet })
+        Ok(Self { host: RwLock::new(host), neighbour, attackers, server, memory, held, quiet })
     }
 
     /// The neighbour's calls without an attack.

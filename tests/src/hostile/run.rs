@@ -161,12 +161,16 @@ fn called(field: &Field, case: &Case, expected: &[String], round: u32) -> Result
     let arguments: Value = serde_json::from_str(&field.filled(&case.arguments.to_string()))?;
     let call = |n| json!({"id": format!("{}-{round}-{n}", case.plugin_name()), "tool": case.tool_name(), "arguments": arguments});
     let calls: Vec<Value> = (0..case.at_once).map(call).collect();
-    let turn = field.attacker.submit("attack", calls.into());
-    let turn = field.attacker.settled(&turn);
+    let [attacker, ..] = &field.attackers;
+    let turn = attacker.settled(&attacker.submit("attack", calls.into()));
     let ends = outcomes(&turn);
     let text = cut(turn.to_string());
     let is_expected = ends.len() == case.at_once && ends.iter().all(|end| expected.contains(end));
     ensure!(is_expected, "it should end {expected:?}, and ended {ends:?}: {text}");
+    for (end, least) in &case.ended {
+        let found = ends.iter().filter(|found| *found == end).count();
+        ensure!(found >= *least, "{found} calls ended {end}, and not {least}: {ends:?}");
+    }
     for call in turn["calls"].as_array().into_iter().flatten() {
         case.holds(&call["content"].to_string())?;
     }

@@ -14,6 +14,8 @@ pub struct Step {
     /// `stranger`.
     #[serde(rename = "as")]
     pub(super) by: Option<String>,
+    /// The number of callers that send the requests in turn, the first one `mallory`. Their names are `$by`.
+    pub(super) callers: Option<usize>,
     pub(super) get: Option<String>,
     pub(super) post: Option<String>,
     pub(super) put: Option<String>,
@@ -24,7 +26,9 @@ pub struct Step {
     pub(super) hold: Option<String>,
     /// The number of these connections that the host answers or closes before the next step.
     pub(super) ended: usize,
-    /// How many of these connections at least have the beginning of an answer with each status.
+    /// The least number of these connections that are then open without an answer.
+    pub(super) open: usize,
+    /// The least number of answers with each status. Of connections that are held, the beginning of an answer counts.
     pub(super) answered: BTreeMap<String, usize>,
     /// Arguments of the command line. The status is its exit code.
     pub(super) cli: Vec<String>,

@@ -29,6 +29,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A smaller body is sent again if the connection breaks. The host may refuse a larger one without reading it.
 const KEPT: usize = 64 << 10;
 
+/// The callers that attack.
+pub(super) const CALLERS: [&str; 4] = ["mallory", "mallory-2", "mallory-3", "mallory-4"];
+
 type Words = BTreeMap<String, String>;
 
 /// Runs all steps.
@@ -75,6 +78,8 @@ impl Step {
             }
         }
         ensure!(self.exactly.is_empty() || counted == self.exactly, "answered {counted:?}");
+        let least = &self.answered;
+        ensure!(has_at_least(&counted, least), "answered {counted:?}, and at least {least:?} is expected");
         for (word, pointer) in &self.keep {
             let (_, text) = answers.first().context("there was no response")?;
             let value: Value = serde_json::from_str(text)?;
@@ -86,11 +91,9 @@ impl Step {
 
     /// Opens the connections. The host may close some of them at once.
     fn hold(&self, field: &Field, bytes: &str, words: &Words) -> Result<()> {
-        let mut words = words.clone();
-        words.insert("token".into(), self.principal(field)?.token().to_owned());
         let mut connections = Vec::new();
         for n in 0..self.times.unwrap_or(1) {
-            words.insert("n".into(), n.to_string());
+            let words = self.words_of(n, field, words)?;
             let mut stream = TcpStream::connect(field.host().admin.url().trim_start_matches("http://"))?;
             stream.set_write_timeout(Some(PATIENCE))?;
             // The host may have closed it.
@@ -99,7 +102,10 @@ impl Step {
             connections.push(stream);
         }
         for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
-            if connections.iter().filter(has_ended).count() >= self.ended && self.are_answered(&connections) {
+            let ended = connections.iter().filter(has_ended).count();
+            if ended >= self.ended && has_at_least(&statuses(&connections), &self.answered) {
+                let open = connections.len() - ended;
+                ensure!(open >= self.open, "only {open} connections are open without an answer, and not {}", self.open);
                 connections.into_iter().for_each(|connection| field.hold(connection));
                 return Ok(());
             }
@@ -113,10 +119,15 @@ impl Step {
         )
     }
 
-    /// Whether enough of the answers have the expected statuses. They stay unread.
-    fn are_answered(&self, connections: &[TcpStream]) -> bool {
-        let found = statuses(connections);
-        self.answered.iter().all(|(status, least)| found.get(status).is_some_and(|found| found >= least))
+    /// The words of one request.
+    fn words_of(&self, n: usize, field: &Field, words: &Words) -> Result<Words> {
+        let mut words = words.clone();
+        words.insert("n".into(), n.to_string());
+        words.insert("by".into(), self.name(n).to_owned());
+        if self.hold.is_some() || self.raw.is_some() {
+            words.insert("token".into(), self.principal(n, field)?.token().to_owned());
+        }
+        Ok(words)
     }
 
     /// Runs the step with its number of repetitions and its concurrency.
@@ -144,16 +155,11 @@ impl Step {
     }
 
     fn once(&self, field: &Field, words: &Words, n: usize) -> Result<(i32, String)> {
-        let mut words = words.clone();
-        words.insert("n".into(), n.to_string());
-        let verb = self.verb()?;
-        if matches!(verb, Verb::Raw(_)) {
-            words.insert("token".into(), self.principal(field)?.token().to_owned());
-        }
+        let words = self.words_of(n, field, words)?;
         let fill = |text: &str| filled(text, &words);
-        match verb {
+        match self.verb()? {
             Verb::Ask(method, path) => {
-                let by = self.principal(field)?;
+                let by = self.principal(n, field)?;
                 let by = match self.leaves_ms {
                     Some(ms) => by.leaving_after(Duration::from_millis(ms)),
                     None => by,
@@ -165,7 +171,7 @@ impl Step {
             Verb::Cli(line) => {
                 let line: Vec<String> = line.iter().map(|word| fill(word)).collect();
                 let line: Vec<&str> = line.iter().map(String::as_str).collect();
-                let said = field.host().cli(Some(&self.principal(field)?), &line);
+                let said = field.host().cli(Some(&self.principal(n, field)?), &line);
                 Ok((said.code, said.out + &said.err))
             }
             Verb::Read(path) => Ok((0, fs::read_to_string(field.host().folder().join(path))?)),
@@ -202,10 +208,19 @@ impl Step {
         }
     }
 
-    fn principal(&self, field: &Field) -> Result<Client> {
+    /// The name of the principal of one request.
+    fn name(&self, n: usize) -> &str {
+        let callers = self.callers.unwrap_or(1).clamp(1, CALLERS.len());
+        self.by.as_deref().unwrap_or(CALLERS[n % callers])
+    }
+
+    fn principal(&self, n: usize, field: &Field) -> Result<Client> {
         let host = field.host();
-        Ok(match self.by.as_deref().unwrap_or("mallory") {
-            "mallory" => field.attacker.clone(),
+        let name = self.name(n);
+        if let Some(at) = CALLERS.iter().position(|caller| *caller == name) {
+            return Ok(field.attackers[at].clone());
+        }
+        Ok(match name {
             "alice" => host.approver.clone(),
             "page" => host.page.clone(),
             "root" => host.admin.clone(),
@@ -219,6 +234,11 @@ impl Step {
 /// Whether the host has answered or closed a connection that does not block.
 fn has_ended(connection: &&TcpStream) -> bool {
     connection.peek(&mut [0]).err().is_none_or(|error| error.kind() != ErrorKind::WouldBlock)
+}
+
+/// Whether there are enough answers of each status.
+fn has_at_least(found: &BTreeMap<String, usize>, least: &BTreeMap<String, usize>) -> bool {
+    least.iter().all(|(status, least)| found.get(status).is_some_and(|found| found >= least))
 }
 
 /// The statuses of the answers whose beginning has arrived.

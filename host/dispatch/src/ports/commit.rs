@@ -77,7 +77,8 @@ pub enum RowChange {
     /// Writes the log of a run, unless it has more lines already or its turn was removed.
     RunLog(RunLog),
     /// Removes the logs of the calls of an ended turn, which had this size with them. The size without them counts from then on.
-    /// Refused with [`AppendError::Changed`] if the turn has another size or was removed, or if a log was written meanwhile.
+    /// Refused with [`AppendError::Changed`] if the turn has another size or was removed. A log that is written at the same time
+    /// may go as well, and lines that were written after the end of the turn were never counted.
     ForgetLogs(EndedTurn, u64),
     /// Names the run that may append to the journal of a call. `None`: no run may.
     JournalRun { turn: TurnId, call: CallIndex, run: Option<u32> },

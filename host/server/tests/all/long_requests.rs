@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Response;
 use dispatch::Quota;
+use futures::FutureExt as _;
 use toolgate_server::{LongRequests, ServerSettings};
 use tower::ServiceExt as _;
 
@@ -102,4 +103,35 @@ async fn one_principal_has_a_share_of_the_long_requests() {
     assert!(metrics.contains(r#"toolgate_refused_busy_total{bound="long_requests"} 3"#), "{metrics}");
     drop(stream_of_alice);
     drop(stream(&world, "alice", EVENTS).await);
+}
+
+#[tokio::test]
+async fn principals_with_many_leave_some_to_others() {
+    let world = world(16, 0, 16);
+    let mut of_carol = Vec::new();
+    for _ in 0..14 {
+        of_carol.push(stream(&world, "carol", EVENTS).await);
+    }
+    let refused = world.get("carol", EVENTS).await;
+    assert_eq!(refused.code(), "429 busy");
+    assert!(refused.at("/detail").contains("with more than 8 of its own"), "{}", refused.text);
+    let hers = "/v1/conversations/hers/events";
+    let _of_eve = [stream(&world, "eve", hers).await, stream(&world, "eve", hers).await];
+    assert_eq!(world.get("eve", hers).await.code(), "429 busy", "this part has an end too");
+    of_carol.truncate(8);
+    drop(stream(&world, "carol", EVENTS).await);
+}
+
+#[tokio::test]
+async fn principals_with_many_requests_leave_some_to_others() {
+    let world = Arc::new(TestServer::with(ServerSettings { requests: 16, ..ServerSettings::default() }));
+    let turn = world.submit("", ASK).await.at("/turn");
+    let path = format!("/v1/conversations/c/turns/{turn}?wait_ms=60000");
+    let wait = || Box::pin(world.router.clone().oneshot(request("GET", &path, "alice", None)));
+    let mut waiting: Vec<_> = (0..14).map(|_| wait()).collect();
+    assert!(waiting.iter_mut().all(|waits| waits.now_or_never().is_none()));
+    let refused = world.get("alice", "/v1/tools").await;
+    assert_eq!(refused.code(), "429 busy");
+    assert!(refused.at("/detail").contains("14 requests are in flight"), "{}", refused.text);
+    assert_eq!(world.get("eve", "/v1/tools").await.status, 200);
 }

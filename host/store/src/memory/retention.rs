@@ -39,11 +39,14 @@ impl State {
 
     /// Removes the logs of an ended turn.
     pub(super) fn forget_logs(&mut self, row: &EndedTurn) {
-        let size = self.size_of_logs(row.turn);
+        let logs = self.size_of_logs(row.turn);
         self.run_logs.retain(|(turn, ..), _| *turn != row.turn);
-        let ended = self.ended.get_mut(&row.key()).map(|(_, bytes)| bytes);
-        for bytes in ended.into_iter().chain(self.kept.get_mut(&row.caller)) {
-            *bytes = bytes.saturating_sub(size);
+        let Some((_, bytes)) = self.ended.get_mut(&row.key()) else { return };
+        // Lines that were written after the end of the turn were never counted.
+        let size = logs.min(*bytes);
+        *bytes -= size;
+        if let Some(kept) = self.kept.get_mut(&row.caller) {
+            *kept = kept.saturating_sub(size);
         }
     }
 

@@ -149,6 +149,7 @@ pub(crate) async fn logs_count_from_the_end_of_their_turn(store: Subject) {
     write(&store, &log(2, 1, 1)).await;
     write(&store, &RunLog { lines: vec![large.clone()], ..log(2, 2, 1) }).await;
     assert_eq!(kept().await, before, "the turn is open");
+    let late = large.clone();
     // The log that comes with the end replaces an earlier one, which does not count any more.
     let last = [RowChange::RunLog(log(2, 2, 9)), RowChange::RunLog(RunLog { lines: vec![large], ..log(2, 3, 1) })];
     store.append(&end(2, 20).with(last)).await.unwrap();
@@ -158,6 +159,12 @@ pub(crate) async fn logs_count_from_the_end_of_their_turn(store: Subject) {
 
     let (first, all) = (to_remove(&store, 1).await, kept().await);
     assert_eq!(all, first.bytes + ended.bytes);
+    // A log that was written after the end is larger than all that counts, and takes nothing from other turns.
+    write(&store, &RunLog { lines: vec![late], ..log(1, 1, 1) }).await;
+    assert_eq!(kept().await, all);
+    store.append(&Commit::rows(vec![RowChange::ForgetLogs(first.ended, first.bytes)])).await.unwrap();
+    assert_eq!((read(&store, 1, 0).await, kept().await), (Vec::new(), ended.bytes));
+    assert_eq!(to_remove(&store, 1).await.bytes, 0);
     store.append(&removal([ended])).await.unwrap();
-    assert_eq!(kept().await, first.bytes);
+    assert_eq!(kept().await, 0);
 }

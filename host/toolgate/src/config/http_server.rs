@@ -16,7 +16,8 @@ pub struct ServerTable {
     /// The maximal number of connections. For a new one beyond it, the host closes the one that has waited longest for its
     /// client, among those whose newest request was authenticated or among the others, whichever are more. Never more than
     /// half of the files that the system lets the host open. Principals that are neither approver nor admin have requests in
-    /// flight on at most seven eighths of them. Default: 1024.
+    /// flight on at most seven eighths of them, and the last eighth of these is for principals with at most 8 requests. Default:
+    /// 1024.
     pub connections: Option<NonZeroUsize>,
     /// The maximal number of connections of one peer: of an IPv4 address, or of the first 64 bits of an IPv6 address. For a
     /// new one beyond it, the host closes one of this peer in the same way. Loopback is not limited. A proxy on another machine
@@ -46,8 +47,8 @@ pub struct ServerTable {
     /// The maximal number of long requests of all principals together: event streams, requests that wait for a turn, and
     /// ephemeral turns. Each occupies a connection. Default: three quarters of `connections`.
     pub long_requests: Option<NonZeroUsize>,
-    /// How many of these only approvers and admins can have. Less than `long_requests`. Default: a quarter of
-    /// `long_requests`.
+    /// How many of these only approvers and admins can have. Less than `long_requests`. The last eighth of the others is for
+    /// principals with at most 8 long requests. Default: a quarter of `long_requests`.
     pub long_requests_reserved: Option<usize>,
     /// The maximal number of long requests of one principal. Default: a third of `long_requests`.
     pub long_requests_per_principal: Option<NonZeroUsize>,
