@@ -90,7 +90,7 @@ test("a card shows the defaults of what the arguments leave out", async ({ start
 test("approvers see the defaults of an edit", async ({ start, enter }) => {
   const parameters = { type: "object", properties: { to: {}, amount: { default: 100 } } };
   const options = { editable: "all" };
-  const pay = { name: "pay", approval: "requires-approval", parameters, options };
+  const pay = { name: "pay", approval: "requires-approval", parameters, options } as const;
   const rule = '[[policy]]\ntools = "pay"\nrule = "ask"\nneeds = [{ quorum = 2 }]\n';
   const host = await start({ components: { bank: fixture([pay]) }, tables: rule });
   const agent = host.token("agent", ["caller"]);
