@@ -69,6 +69,7 @@ fn validator(schema: &Value, draft: Draft) -> Result<Validator, Violation> {
         .dfa_size_limit(pattern::MAX_PATTERN);
     let options = draft.options().offline().with_pattern_options(patterns);
     let options = options.with_keyword("pattern", Pattern::keyword).with_keyword(charge::KEYWORD, charge::keyword);
+    let options = options.with_keyword(choice::KEYWORD, choice::keyword);
     let violation_of_schema = |error: ValidationError<'_>| Violation {
         pointer: error.schema_path().as_str().to_owned(),
         message: cut(error.to_string()),

@@ -87,10 +87,10 @@ test("a card shows the defaults of what the arguments leave out", async ({ start
   expect((await agent.ended(turn)).outcome).toBe("ok");
 });
 
-test("approvers see the defaults of an edit before and after its approval", async ({ start, enter }) => {
+test("approvers see the defaults of an edit", async ({ start, enter }) => {
   const parameters = { type: "object", properties: { to: {}, amount: { default: 100 } } };
   const options = { editable: "all" };
-  const pay = { name: "pay", approval: "requires-approval", parameters, options };
+  const pay = { name: "pay", approval: "requires-approval", parameters, options } as const;
   const rule = '[[policy]]\ntools = "pay"\nrule = "ask"\nneeds = [{ quorum = 2 }]\n';
   const host = await start({ components: { bank: fixture([pay]) }, tables: rule });
   const agent = host.token("agent", ["caller"]);

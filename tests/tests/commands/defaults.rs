@@ -115,7 +115,7 @@ fn defaults_of_an_edit_outlive_a_restart_but_not_the_component() {
     let _ = host.agent.settled(&turn);
     host.restart();
     assert_eq!(read(&host, &suspension)["closed"]["defaults"], json!({"/amount": 100, "/note": "none"}));
-    host.admin.delete("/v1/plugins/bank").ok(200);
+    let _ = host.admin.delete("/v1/plugins/bank").ok(200);
     host.restart();
     let shown = read(&host, &suspension);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What commands print as JSON without a host.
+//! The JSON that commands print without a host.
 
 use super::*;
 

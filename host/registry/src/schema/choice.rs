@@ -1,10 +1,54 @@
 //! Which alternatives of `anyOf` and `oneOf` a value can fit, by its type and the constants of its members.
 
+use jsonschema::paths::Location;
+use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value, json};
 
 use super::Draft;
 use super::charge::charging;
+use super::cost::MAX_COST;
 use super::graph::Graph;
+use super::pattern::Work;
+
+/// The keyword for schemas that are only there to find a fault. Its value is the name of a [`Find`].
+pub(super) const KEYWORD: &str = "toolgate:find";
+
+/// When a fault is looked for.
+enum Find {
+    /// Only where a value is known to have one. Where the question is whether a value fits, this fails at once.
+    Place,
+    /// While half of the work is left. Then there is enough to look at the same part of the value again.
+    Room,
+}
+
+/// Makes the keyword.
+///
+/// # Errors
+/// If its value is another, because a plugin wrote it.
+pub(super) fn keyword<'a>(
+    _: &'a Map<String, Value>,
+    value: &'a Value,
+    _: Location,
+) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+    match value.as_str() {
+        Some("place") => Ok(Box::new(Find::Place)),
+        Some("room") => Ok(Box::new(Find::Room)),
+        _ => Err(ValidationError::schema(format!("the keyword `{KEYWORD}` is the host's own"))),
+    }
+}
+
+impl<'i> Keyword<'i> for Find {
+    fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
+        Ok(())
+    }
+
+    fn is_valid(&self, _: &'i Value) -> bool {
+        match self {
+            Self::Place => false,
+            Self::Room => Work::left_now() > MAX_COST / 2,
+        }
+    }
+}
 
 /// How many references and `allOf` are followed from an alternative.
 const MAX_HOPS: usize = 3;
@@ -107,7 +151,7 @@ mod tests {
                 let compile = |schema| super::super::validator(schema, draft).unwrap();
                 let (plain, found) = (compile(&unnamed), compile(&place::findable(&unnamed, draft).0));
                 for value in &values {
-                    let first = super::super::Work::within(1_000_000, || place::first(&found, value)).0;
+                    let first = super::super::Work::within(MAX_COST, || place::first(&found, value)).0;
                     assert_eq!(first.is_none(), plain.is_valid(value), "{schema} {value}: {first:?}");
                     *if first.is_none() { &mut accepted } else { &mut refused } += 1;
                 }

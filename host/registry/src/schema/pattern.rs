@@ -74,6 +74,11 @@ impl Work {
         rest.is_some()
     }
 
+    /// The work that is left to the validation that runs.
+    pub(super) fn left_now() -> u64 {
+        WORK.get().left
+    }
+
     /// Whether the result of the validation already means nothing.
     pub(super) fn is_over() -> bool {
         WORK.get().is_incomplete

@@ -1,11 +1,11 @@
 //! Finds the first fault of a value, and its place, if a validation or a list of all faults might cost too much.
 //!
 //! The library explains `anyOf` and `oneOf` by the faults of each alternative, and copies the value for each fault. It
-//! explains `not` by nothing. So this makes a schema that accepts the same values and charges its work. A value that can fit only one
-//! alternative of an `anyOf` or `oneOf`, by its type and the constants of its members, is validated against that one. For other
-//! values, the alternatives are behind two `not`. The first fault is found in one pass, without copies.
+//! explains `not` and `if` by nothing. So this makes a schema that accepts the same values, has each `anyOf` and `oneOf` in an `if`, and
+//! charges its work. If no alternative fits, and the value can fit only one of them by its type and the constants of its members, the
+//! fault is that of this one. The first fault is found without copies.
 //!
-//! `unevaluatedProperties` and `unevaluatedItems` need the alternatives that are now behind `not`. So the schema is without them,
+//! `unevaluatedProperties` and `unevaluatedItems` need the alternatives that are now in an `if`. So the schema is without them,
 //! and without the keywords that would then accept less. It accepts more values, and each of its faults is a fault.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -18,14 +18,14 @@ use serde_json::{Map, Value, json};
 
 use super::Draft;
 use super::charge::charging;
-use super::choice::conditions;
+use super::choice::{self, conditions};
 use super::graph::{Graph, MAPS, REFERENCES, VALUES, children, key};
 use super::violation::violation;
 
 const ALTERNATIVES: [&str; 2] = ["anyOf", "oneOf"];
 
-/// Where an entry of `allOf` has the alternatives.
-const BEHIND: &str = "/else/not/not";
+/// The name of the keyword that has no fitting alternative, in a `not` that always fails.
+const NONE_OF: &str = "toolgate:none-of";
 
 /// The keywords that depend on what alternatives evaluate.
 const UNEVALUATED: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
@@ -36,7 +36,7 @@ const NEGATIVE: [&str; 3] = ["if", "not", "oneOf"];
 /// The keywords that a schema is without. If there are any, it accepts more values.
 pub(super) type Without = BTreeSet<&'static str>;
 
-/// The schema with its alternatives behind `not`, charging its work.
+/// The schema with its alternatives in an `if`, charging its work.
 pub(super) fn findable(schema: &Value, draft: Draft) -> (Value, Without) {
     let graph = Graph::of(schema);
     let mut moved = HashMap::new();
@@ -127,19 +127,15 @@ pub(super) fn first(validator: &Validator, value: &Value) -> Option<Violation> {
 
 fn placed(error: &ValidationError<'_>) -> Violation {
     let message = match error.kind() {
-        ValidationErrorKind::Not { schema } if is_behind_not("anyOf", schema) => {
+        ValidationErrorKind::Not { schema } if schema[NONE_OF] == "anyOf" => {
             "it does not fit any of the alternatives of `anyOf`"
         }
-        ValidationErrorKind::Not { schema } if is_behind_not("oneOf", schema) => {
+        ValidationErrorKind::Not { schema } if schema[NONE_OF] == "oneOf" => {
             "it does not fit exactly one of the alternatives of `oneOf`"
         }
         _ => return violation(error),
     };
     Violation { pointer: error.instance_path().as_str().to_owned(), message: message.to_owned() }
-}
-
-fn is_behind_not(keyword: &str, schema: &Value) -> bool {
-    schema.get("not").and_then(Value::as_object).is_some_and(|inner| inner.len() == 1 && inner.contains_key(keyword))
 }
 
 /// The alternatives of a schema, each with its keyword and its index in the new `allOf`.
@@ -158,7 +154,7 @@ fn follow(schema: &Value, mut at: String, moved: &mut HashMap<usize, String>) {
     for child in children(schema) {
         let keyword = child.step[1..].split('/').next().unwrap_or_default();
         let behind = alternatives(schema).find(|(_, moving)| *moving == keyword);
-        let to = behind.map_or_else(String::new, |(index, _)| format!("/allOf/{index}{BEHIND}"));
+        let to = behind.map_or_else(String::new, |(index, _)| format!("/allOf/{index}/if"));
         follow(child.schema, format!("{at}{to}{}", child.step), moved);
     }
 }
@@ -193,22 +189,26 @@ impl Rewriting<'_> {
         charging(schema, Value::Object(written))
     }
 
-    /// The entry of `allOf` for a list of alternatives. `if` says whether a value can fit only one of them, and `then` applies that
-    /// one.
+    /// The entry of `allOf` for a list of alternatives.
     fn alternatives(&self, schema: &Value, (index, keyword): (usize, &str), list: Value) -> Value {
         let original = schema.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let conditions = conditions(&self.graph, self.draft, original);
-        let behind = json!({"not": {"not": {keyword: list}}});
+        let (any, none) = (json!({keyword: list}), json!({"not": {NONE_OF: keyword}}));
         // Each value can fit two alternatives without a condition.
-        let can_choose =
-            !conditions.is_empty() && conditions.iter().filter(|condition| condition.is_boolean()).count() < 2;
-        let Some(above) = self.moved.get(&key(schema)).filter(|_| can_choose) else {
-            return json!({"if": false, "else": behind});
+        let can_choose = conditions.iter().filter(|condition| condition.is_boolean()).count() < 2;
+        let Some(above) = self.moved.get(&key(schema)).filter(|_| can_choose && !conditions.is_empty()) else {
+            return json!({"if": any, "else": none});
         };
         let at = format!("#{}", percent_encoded(&format!("{above}/allOf/1/allOf/{index}")));
-        let only = |n: usize| json!({"if": {"$ref": format!("{at}/if/oneOf/{n}")}, "then": {"$ref": format!("{at}{BEHIND}/{keyword}/{n}")}});
+        let only = |n: usize| {
+            let (condition, fit) =
+                (format!("{at}/else/allOf/1/if/allOf/1/oneOf/{n}"), format!("{at}/if/{keyword}/{n}"));
+            json!({"if": {"$ref": condition}, "then": {"$ref": fit}})
+        };
         let then: Vec<Value> = (0..conditions.len()).map(only).collect();
-        json!({"if": {"oneOf": conditions}, "then": {"allOf": then}, "else": behind})
+        let is_one = json!({"allOf": [{choice::KEYWORD: "room"}, {"oneOf": conditions}]});
+        let explained = json!({"if": is_one, "then": {"allOf": then}});
+        json!({"if": any, "else": {"allOf": [{choice::KEYWORD: "place"}, explained, none]}})
     }
 
     /// The keyword, if the new schema is without it.
@@ -275,9 +275,13 @@ mod tests {
 
     /// The entry of `allOf` for alternatives.
     fn choice(at: &str, conditions: &Value, keyword: &str, list: &Value) -> Value {
-        let only = |n| json!({"if": {"$ref": format!("{at}/if/oneOf/{n}")}, "then": {"$ref": format!("{at}/else/not/not/{keyword}/{n}")}});
+        let only = |n| json!({"if": {"$ref": format!("{at}/else/allOf/1/if/allOf/1/oneOf/{n}")}, "then": {"$ref": format!("{at}/if/{keyword}/{n}")}});
         let then: Vec<Value> = (0..conditions.as_array().map_or(0, Vec::len)).map(only).collect();
-        json!({"if": {"oneOf": conditions}, "then": {"allOf": then}, "else": {"not": {"not": {keyword: list}}}})
+        json!({"if": {keyword: list}, "else": {"allOf": [
+            {"toolgate:find": "place"},
+            {"if": {"allOf": [{"toolgate:find": "room"}, {"oneOf": conditions}]}, "then": {"allOf": then}},
+            {"not": {"toolgate:none-of": keyword}},
+        ]}})
     }
 
     #[test]
@@ -290,10 +294,8 @@ mod tests {
             "allOf": [{"anyOf": [{"enum": [{"anyOf": []}]}]}],
             "anyOf": [{"$ref": "#/allOf/0/anyOf/0"}],
         });
-        let (one, other) = (
-            "#/allOf/1/properties/a%20b/allOf/1/allOf/0/else/not/not/anyOf/1",
-            "#/allOf/1/allOf/0/allOf/1/allOf/0/else/not/not/anyOf/0",
-        );
+        let (one, other) =
+            ("#/allOf/1/properties/a%20b/allOf/1/allOf/0/if/anyOf/1", "#/allOf/1/allOf/0/allOf/1/allOf/0/if/anyOf/0");
         let both = json!([{"allOf": [{"type": "null"}]}, true]);
         let ab = "#/allOf/1/properties/a%20b/allOf/1/allOf";
         let expected = json!({
