@@ -10,7 +10,7 @@ use super::session::Session;
 pub(super) const SCHEMA: &str = "toolgate";
 
 /// The statements that make each format from the one before.
-const FORMATS: [&str; 1] = [include_str!("schema/1.sql")];
+const FORMATS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// The newest format.
 const KNOWN: i32 = FORMATS.len() as i32;

@@ -1,24 +1,14 @@
 -- Format 1. A released file never changes: a new format is a new file (docs/decisions/0014-postgresql.md).
 -- Records are bytes in the stored form of `host/store/src/record.rs`. Times are milliseconds since 1970.
 
--- The lock of all commits, and the head of the audit chain. Each transaction of commits writes a new `mark`, so that its host knows it
--- again.
+-- The lock of all commits, and the head of the audit chain.
 CREATE TABLE head (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     position bigint NOT NULL,
     hash bytea NOT NULL,
-    mark uuid NOT NULL,
     retention_time bigint
 );
-INSERT INTO head (position, hash, mark) VALUES (0, decode(repeat('00', 32), 'hex'), gen_random_uuid());
-
--- The fence of the plugins' data. A host with the lock begins a term. Each write outside of a commit names its term and is counted.
-CREATE TABLE host (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    term bigint NOT NULL,
-    writes bigint NOT NULL
-);
-INSERT INTO host (term, writes) VALUES (0, 0);
+INSERT INTO head (position, hash) VALUES (0, decode(repeat('00', 32), 'hex'));
 
 -- Every commit with facts: the logs of turns, the feeds and the audit chain. A removal keeps the row and its digest, and removes
 -- the record.
@@ -113,6 +103,7 @@ CREATE INDEX suspensions_ended_by_suspension ON suspensions_ended_by (suspension
 -- The audiences of open suspensions, each with its digest and the number of suspensions that it may answer.
 CREATE TABLE audiences (
     digest bytea PRIMARY KEY,
+    kind smallint NOT NULL,
     waiting bigint NOT NULL,
     record bytea NOT NULL
 );
