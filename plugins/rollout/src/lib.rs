@@ -151,9 +151,12 @@ mod tests {
         Attempt::at("roll_out", json!({"version": "1.4.2"})).answered(json!({"environment": "live"}))
     }
 
-    /// With a service. Returns the requests that it gets: the URL and the body of each.
-    fn with_service(attempt: Attempt, status: u16) -> (Attempt, Rc<RefCell<Vec<(String, Value)>>>) {
-        let sent = Rc::<RefCell<Vec<_>>>::default();
+    /// The URL and the body of each request.
+    type Sent = Rc<RefCell<Vec<(String, Value)>>>;
+
+    /// With a service. Returns the requests that it gets.
+    fn with_service(attempt: Attempt, status: u16) -> (Attempt, Sent) {
+        let sent = Sent::default();
         let attempt = attempt.config("service", "https://deploy.example/api/").answers({
             let sent = sent.clone();
             move |Request { url, body, .. }| {
