@@ -212,7 +212,7 @@ fn call_answers_the_questions_of_a_durable_tool() {
     for (answers, message) in [
         (&[][..], "because: it asks: To which environment does 1.4.2 go?"),
         (&["{}"], "because: "),
-        (&[place, "perhaps"], "and not with \"perhaps\""),
+        (&[place, "perhaps"], "or with the changed value, not with \"perhaps\""),
         (&[place, "approve", "unwell"], "\"unwell\" is not allowed here; choose one of: healthy, broken"),
     ] {
         let said = call(answers);
