@@ -290,7 +290,7 @@ impl InFlight {
     }
 }
 
-/// What a principal that has this many can use of a limit that it shares with others.
+/// The part of a shared limit that a principal with this many requests can use.
 fn shared(max: usize, own: usize) -> usize {
     if own > FEW { max - max / 8 } else { max }
 }

@@ -42,10 +42,6 @@ const REST: Duration = Duration::from_millis(500);
 /// The smallest possible bound on a request's head.
 const MIN_HEAD: usize = 8 << 10;
 
-/// The buffer in the kernel for the responses of a connection, in bytes. The kernel takes twice as many. What is in there counts
-/// as sent, so a client that reads nothing would have as much for each of its connections as the system allows.
-const SEND_BUFFER: usize = 256 << 10;
-
 /// Bounds on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
@@ -172,7 +168,6 @@ async fn connection(
     mut closing: Closing,
 ) {
     let _ = stream.set_nodelay(true);
-    let _ = rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER);
     let Some(tls) = tls else { return requests((stream, peer), slot, router, bounds, closing).await };
     let handshake = async { tls.acceptor().await.accept(stream).await };
     let accepted = tokio::select! {

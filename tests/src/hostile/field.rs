@@ -12,10 +12,12 @@ use super::case::Case;
 use super::neighbour::{self, Latency, Neighbour, Work};
 use super::resident::Resident;
 use super::server::Server;
-use super::steps;
 use crate::guests::fixture;
 use crate::host::{Host, Setup};
 use crate::http::{Answer, Client};
+
+/// The callers that attack.
+pub(super) const CALLERS: [&str; 4] = ["mallory", "mallory-2", "mallory-3", "mallory-4"];
 
 /// A host with a neighbour on it, and an attacker.
 pub struct Field {
@@ -56,7 +58,7 @@ impl Field {
         }
         host.start();
         let neighbour = Neighbour::new(host.token("neighbour", &["caller"], None));
-        let attackers = steps::CALLERS.map(|caller| host.token(caller, &["caller"], None));
+        let attackers = CALLERS.map(|caller| host.token(caller, &["caller"], None));
         // The first calls pay for threads and connections.
         neighbour.call(5, Work::Submits)?;
         let memory = Mutex::new(Resident::watch(host.process())?);

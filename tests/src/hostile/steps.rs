@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::case::{Case, cut};
-use super::field::Field;
+use super::field::{CALLERS, Field};
 use super::files;
 use super::step::{Step, Verb, repeated};
 use crate::guests::fixture;
@@ -28,9 +28,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A smaller body is sent again if the connection breaks. The host may refuse a larger one without reading it.
 const KEPT: usize = 64 << 10;
-
-/// The callers that attack.
-pub(super) const CALLERS: [&str; 4] = ["mallory", "mallory-2", "mallory-3", "mallory-4"];
 
 type Words = BTreeMap<String, String>;
 
