@@ -17,6 +17,8 @@ mod limits;
 mod nested;
 #[path = "versions/people.rs"]
 mod people;
+#[path = "versions/removed.rs"]
+mod removed;
 
 use std::fs;
 use std::path::{Path, PathBuf};

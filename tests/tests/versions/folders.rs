@@ -58,17 +58,24 @@ pub(crate) fn opened_with(archive: &str, setup: Setup) -> Host {
     host
 }
 
-/// Kills a host, and packs its data folder and the head of its audit, without machine code and lock files. With the variable
-/// `keep`, the archive is kept in `tests/fixtures`. Its last commit must be on disk.
+/// Whether this variable is set, with which a test keeps its archive in `tests/fixtures`.
 #[expect(clippy::disallowed_methods, reason = "an archive is kept on request")]
+pub(crate) fn is_kept(keep: &str) -> bool {
+    std::env::var_os(keep).is_some()
+}
+
+/// Kills a host, and packs its data folder and the head of its audit, without machine code, keys, checkpoints and lock
+/// files. With the variable `keep`, the archive is kept in `tests/fixtures`. Its last commit must be on disk.
 pub(crate) fn packed(mut host: Host, name: &str, keep: &str) -> (Host, PathBuf) {
     let head = host.admin.get("/v1/audit").ok(200)["head"].clone();
     host.kill();
     fs::write(host.folder().join("head"), format!("{}:{}", head["position"], head["hash"].as_str().unwrap())).unwrap();
-    let folder = if std::env::var_os(keep).is_some() { root().join("tests/fixtures") } else { host.folder().into() };
+    let folder = if is_kept(keep) { root().join("tests/fixtures") } else { host.folder().into() };
     let archive = folder.join(name);
     let mut pack = Command::new("tar");
-    for left_out in ["compiled", "lock", "tokens.lock", "address", "admin-token"] {
+    let locks = ["lock", "store/lock", "tokens.lock"];
+    let keys = ["audit-key", "mcp-key", "session-key", "admin-token"];
+    for left_out in locks.iter().chain(&keys).chain(&["compiled", "address", "checkpoints"]) {
         pack.arg(format!("--exclude=data/{left_out}"));
     }
     pack.arg("-czf").arg(&archive).arg("-C").arg(host.folder()).args(["data", "head"]);
@@ -143,8 +150,8 @@ fn folder_of_0_1_0_opens_and_its_call_is_answered() {
 
 #[test]
 fn export_refuses_an_older_folder_until_it_is_migrated() {
-    for archive in ["data-0.1.0.tar.gz", "data-format-4.tar.gz", "data-format-5.tar.gz", "data-format-6.tar.gz"] {
-        let host = unpacked(archive, Setup::default().tables(OF_PROGRAM));
+    for archive in ["data-0.1.0", "data-format-4", "data-format-5", "data-format-6", "data-format-7"] {
+        let host = unpacked(&format!("{archive}.tar.gz"), Setup::default().tables(OF_PROGRAM));
         // The first one changes nothing, so the others are refused too.
         for words in [&["export"][..], &["store", "prune", "--dry-run"], &["export"]] {
             let said = host.cli(None, words);

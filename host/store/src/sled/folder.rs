@@ -21,7 +21,7 @@ use crate::fault::DatabaseError;
 use crate::{OpenError, StoreSettings};
 
 /// The version of the key format. `migrate.rs` says what each one added.
-pub(super) const FORMAT: u8 = 7;
+pub(super) const FORMAT: u8 = 8;
 
 /// The oldest format that can be migrated.
 pub(super) const OLDEST: u8 = 2;
@@ -165,12 +165,16 @@ pub(super) fn open_sled(database: &Path, settings: &StoreSettings) -> Result<sle
     attempt(|| config.flush_every_ms(None).open())
 }
 
+/// The format of the folder. With the mark, it has the version of a migration that did not end, and counts as the format before.
+/// The host of that version may have begun it again, so that its indexes are incomplete.
 fn check_format(path: &Path, db: &sled::Db) -> Result<u8, OpenError> {
     let damaged = |reason: String| OpenError::Damaged { path: path.to_owned(), reason };
     let failed = |cause| OpenError::of(path, &cause);
     match attempt(|| db.get(keys::FORMAT)).map_err(failed)?.as_deref() {
-        Some(&[FORMAT]) if attempt(|| db.contains_key(keys::FOLDING)).map_err(failed)? => Ok(FORMAT - 1),
-        Some(&[found @ OLDEST..=FORMAT]) => Ok(found),
+        Some(&[found @ OLDEST..=FORMAT]) => {
+            let has_mark = attempt(|| db.contains_key(keys::FOLDING)).map_err(failed)?;
+            Ok(found - u8::from(has_mark))
+        }
         Some(&[found]) if found > FORMAT => Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT }),
         Some(&[found]) if found > 0 => Err(OpenError::Older { path: path.to_owned(), found, known: FORMAT }),
         Some(other) => Err(damaged(format!("its format is {other:?}"))),

@@ -11,6 +11,8 @@
 //! Format 6 has the ends of turns in feeds (`feeds.rs`), and the ids of open suspensions by audience (`inbox.rs`).
 //! Format 7 has the ids of ended suspensions by their ends (`inbox.rs`), who ended them in their rows, and the journals of durable
 //! calls.
+//! Format 8 has several entries for a removed turn with many commits (`remains.rs`), which older hosts misread. The single entries
+//! of format 7 are read too, so only the version changes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -66,9 +68,9 @@ impl Batches for Database<'_> {
     }
 }
 
-/// Migrates from an older format. Reads every record once.
+/// Migrates from an older format. Reads every record once, except from format 7.
 pub(super) fn from(format: u8, reader: &Reader, file: &DatabaseFile) -> Result<(), StoreFault> {
-    tracing::info!("the store is migrated to format {FORMAT}; this reads everything once");
+    tracing::info!("the store is migrated from format {format} to format {FORMAT}; this can take some time");
     in_batches(format, reader, &mut Database { reader, file })?;
     tracing::info!("the store has format {FORMAT}");
     Ok(())
@@ -78,7 +80,9 @@ fn in_batches(format: u8, reader: &Reader, batches: &mut dyn Batches) -> Result<
     let (batch, entries) = (sled::Batch::default(), 0);
     let mut migration = Migration { format, reader, batches, batch, entries, sums: HashMap::new() };
     // An older host may have changed what these follow from since a migration was interrupted.
-    migration.clear(&[keys::CLOSED])?;
+    if migration.makes_ends() {
+        migration.clear(&[keys::CLOSED])?;
+    }
     if migration.makes_feeds() {
         migration.clear(&[keys::ENDS, keys::ENDS_OF, keys::WAITING])?;
     }
@@ -92,7 +96,9 @@ fn in_batches(format: u8, reader: &Reader, batches: &mut dyn Batches) -> Result<
     if migration.makes_counts() {
         migration.suspensions()?;
     }
-    migration.turns()?;
+    if migration.makes_ends() {
+        migration.turns()?;
+    }
     for (key, (count, record)) in std::mem::take(&mut migration.sums) {
         let value = [&[0; keys::STAMP], count.to_be_bytes().as_slice(), &record].concat();
         if let Some(blob) = blobs::referred(&record) {
@@ -141,6 +147,11 @@ impl Migration<'_> {
     /// Whether the indexes of format 6 are made. Hosts of format 6 need theirs until the version changes.
     fn makes_feeds(&self) -> bool {
         self.format < 6
+    }
+
+    /// Whether the index of format 7 is made. Hosts of format 7 need theirs until the version changes.
+    fn makes_ends(&self) -> bool {
+        self.format < 7
     }
 
     fn clear(&mut self, indexes: &[u8]) -> Result<(), StoreFault> {

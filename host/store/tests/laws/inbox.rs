@@ -349,18 +349,24 @@ async fn folders_of_older_formats_get_the_later_indexes() {
     let ended = expected.matches("ended_by: [").count() - expected.matches("ended_by: []").count();
     assert_eq!(ended, 8 + 3, "{expected}");
     type Older = fn(&sled::Db);
-    let older: [(&str, Older); 7] = [
+    let older: [(&str, Older); 9] = [
         ("format 3", make_format_3),
         ("format 5", |db| make_format_5(db, false)),
         ("format 5, interrupted", |db| make_format_5(db, true)),
         ("format 6", |db| make_format_6(db, false)),
         ("format 6, interrupted", |db| make_format_6(db, true)),
-        ("format 7, interrupted", |db| {
+        ("format 6, begun again by its host", |db| {
+            make_format_5(db, true);
+            db.insert("mformat", &[6]).unwrap();
             db.insert("mfolding", b"").unwrap();
         }),
-        ("format 7, interrupted before the rows", |db| {
-            make_format_6(db, false);
+        ("format 7", |db| drop(db.insert("mformat", &[7]).unwrap())),
+        ("format 7, begun again by its host", |db| {
+            make_format_6(db, true);
             db.insert("mformat", &[7]).unwrap();
+            db.insert("mfolding", b"").unwrap();
+        }),
+        ("format 8, interrupted", |db| {
             db.insert("mfolding", b"").unwrap();
         }),
     ];
@@ -372,7 +378,7 @@ async fn folders_of_older_formats_get_the_later_indexes() {
         drop(store);
         let db = database(folder.path());
         assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
-        assert!(db.get("mformat").unwrap().unwrap() == [7] && db.get("mfolding").unwrap().is_none(), "{name}");
+        assert!(db.get("mformat").unwrap().unwrap() == [8] && db.get("mfolding").unwrap().is_none(), "{name}");
     }
 }
 

@@ -190,7 +190,7 @@ async fn a_folder_of_a_newer_host_is_refused() {
     drop(opened(folder.path()));
     tamper(folder.path(), |db| drop(db.insert("mformat", &[9]).unwrap()));
     let refused = open(folder.path(), &StoreSettings::default());
-    assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 7, .. })));
+    assert!(matches!(refused, Err(OpenError::Newer { found: 9, known: 8, .. })));
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn a_folder_of_format_4_opens_with_everything_in_it() {
     assert_eq!(store.load(turn(1)).await.unwrap().found().unwrap().events, [fact(1)]);
     assert_eq!(store.check().unwrap().problems, []);
     drop(store);
-    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [7], "older hosts refuse it now"));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [8], "older hosts refuse it now"));
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn a_folder_from_before_the_first_release_is_refused() {
     drop(opened(folder.path()));
     tamper(folder.path(), |db| drop(db.insert("mformat", &[1]).unwrap()));
     let Err(refused) = open(folder.path(), &StoreSettings::default()) else { panic!("opened") };
-    assert!(matches!(refused, OpenError::Older { found: 1, known: 7, .. }), "{refused}");
+    assert!(matches!(refused, OpenError::Older { found: 1, known: 8, .. }), "{refused}");
     assert!(refused.to_string().ends_with("keep it, and start with another folder"), "{refused}");
 }
 

@@ -363,7 +363,7 @@ async fn an_interrupted_migration_of_a_folder_is_made_again() {
         assert_eq!(store.check().unwrap().problems, []);
         assert_eq!((store.head().await.unwrap(), store.reclaim().await.unwrap()), (head, 0));
     }
-    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [7]));
+    tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [8]));
     let store = opened(folder.path());
     let subject: Subject = store.clone();
     for number in 1..=turns {
@@ -385,7 +385,7 @@ async fn a_migrated_turn_with_a_large_row_is_removed() {
     drop(store);
     tamper(folder.path(), |db| drop(db.insert("mformat", &[2]).unwrap()));
     let as_is = StoreSettings { migrates: false, ..StoreSettings::default() };
-    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 7, .. })));
+    assert!(matches!(open(folder.path(), &as_is), Err(OpenError::NotMigrated { found: 2, known: 8, .. })));
     tamper(folder.path(), |db| assert_eq!(db.get("mformat").unwrap().unwrap(), [2], "a dry run changes nothing"));
     let store = opened(folder.path());
     assert_eq!(store.ended(None, 9).await.unwrap()[0].0.tools.len(), 10);
@@ -421,7 +421,7 @@ async fn the_tombstones_of_format_4_are_folded() {
                         db.remove([b"e".as_slice(), &key[1..], &number.to_be_bytes()].concat()).unwrap();
                     });
                 }
-                db.insert("mformat", &[7]).unwrap();
+                db.insert("mformat", &[8]).unwrap();
                 db.insert("mfolding", b"").unwrap();
             }
         });
@@ -435,7 +435,7 @@ async fn the_tombstones_of_format_4_are_folded() {
         tamper(folder.path(), |db| {
             let is_old = |(key, value): (sled::IVec, sled::IVec)| key[0] == b'w' || (key[0] == b'e' && value[8] == 255);
             assert!(!db.iter().map(Result::unwrap).any(is_old), "no entry of format 4 is left");
-            assert!(db.get("mformat").unwrap().unwrap() == [7] && db.get("mfolding").unwrap().is_none());
+            assert!(db.get("mformat").unwrap().unwrap() == [8] && db.get("mfolding").unwrap().is_none());
         });
         assert_eq!(verify(folder.path(), &StoreSettings::default(), Vec::new()).unwrap(), head);
     }
