@@ -1,6 +1,8 @@
 //! Tests the API against its own description: schemathesis sends a running host requests that `/openapi.json` allows and forbids.
 
 use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -90,7 +92,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Waits until it listens, and returns the address.
+    /// Waits until it is ready, and returns the address. Before, `/readyz` has status 503, which is no fault.
     fn listening(&mut self) -> Result<String> {
         for _ in 0..PROBE.1 {
             if let Some(status) = self.process.try_wait().context("could not look after the host")? {
@@ -99,12 +101,13 @@ impl Host {
             let said = self.read("data/address").map(|address| address.trim_start_matches("http://").to_owned());
             if let Ok(address) = said
                 && self.read("data/admin-token").is_ok()
+                && is_ready(&address).unwrap_or(false)
             {
                 return Ok(address);
             }
             std::thread::sleep(PROBE.0);
         }
-        bail!("the host does not listen; its log is {}", self.log.display())
+        bail!("the host is not ready; its log is {}", self.log.display())
     }
 
     fn admin(&self) -> Result<String> {
@@ -120,6 +123,15 @@ impl Host {
         let path: &Path = &self.folder.join(file);
         Ok(fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?.trim().to_owned())
     }
+}
+
+/// Whether the host at this address is ready.
+fn is_ready(address: &str) -> io::Result<bool> {
+    let mut host = TcpStream::connect(address)?;
+    write!(host, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut response = String::new();
+    host.read_to_string(&mut response)?;
+    Ok(response.starts_with("HTTP/1.1 200 "))
 }
 
 impl Drop for Host {
