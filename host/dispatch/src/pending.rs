@@ -79,22 +79,31 @@ impl Pending {
         }
         let approved = closed.and_then(Closed::resolution).and_then(|answer| answer.arguments.as_ref());
         for arguments in suspension.votes().iter().filter_map(|vote| vote.arguments.as_ref()).chain(approved) {
-            if edits.iter().any(|edit| edit.arguments == *arguments) {
-                continue;
+            if edits.iter().all(|edit| edit.arguments != *arguments) {
+                edits.push(Edit { arguments: arguments.clone(), defaults: EditDefaults::Unknown });
             }
-            let defaults = match self.known(call).await.map(|known| plan::edited(&known, arguments)) {
-                Some(Ok(Some(defaults))) => EditDefaults::Some(defaults),
-                Some(Ok(None)) => EditDefaults::None,
-                Some(Err(_)) | None => EditDefaults::Unknown,
-            };
-            edits.push(Edit { arguments: arguments.clone(), defaults });
+        }
+        if edits.is_empty() {
+            return edits;
+        }
+        let Some(known) = self.known(call, closed.is_some()).await else { return edits };
+        for Edit { arguments, defaults } in &mut edits {
+            // They were checked when they were accepted.
+            let found = arguments.value().ok().and_then(|value| known.defaults(&value).ok());
+            *defaults =
+                found.map_or(EditDefaults::Unknown, |found| found.map_or(EditDefaults::None, EditDefaults::Some));
         }
         edits
     }
 
-    /// The tool of a call, unless its component was removed. Its bytes are kept until the call ends, or longer.
-    async fn known(&self, call: &Call) -> Option<Arc<KnownTool>> {
-        self.recheck.recalled(call.pinned.as_ref()?, &call.tool).await.ok()
+    /// The tool of a call, unless its component was removed. A component that was forgotten is recalled only for an open
+    /// suspension.
+    async fn known(&self, call: &Call, is_closed: bool) -> Option<Arc<KnownTool>> {
+        let pinned = call.pinned.as_ref()?;
+        if is_closed {
+            return self.recheck.tools.pinned(&pinned.plugin, pinned.component, &call.tool);
+        }
+        self.recheck.recalled(pinned, &call.tool).await.ok()
     }
 
     /// The schema's defaults for what an edit of the arguments of a suspension would leave out.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::Principal;
+use domain::{Principal, Span};
 use futures::FutureExt as _;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
-use rmcp::model::{JsonRpcError, ProtocolVersion, ServerJsonRpcMessage};
+use rmcp::model::{JsonRpcError, ProtocolVersion, ServerJsonRpcMessage, ServerNotification};
 use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -22,6 +22,9 @@ use crate::lines::Lines;
 use crate::listen;
 use crate::parts::{EndpointParts, Shared};
 use crate::unread::Unread;
+
+/// When the host tries again to tell a client with too much unread that the tools changed.
+const RETRY: Span = Span::from_secs(1);
 
 /// The tools of a host for MCP clients. Cheap to clone.
 #[derive(Clone)]
@@ -113,7 +116,18 @@ impl Endpoint {
         }
         let (shared, changes) = (self.0.clone(), self.0.parts.handle.tool_changes());
         let tells = |exchange: Arc<Exchange>| async move {
-            let send = |change| exchange.notify(change, None).map(|sent| sent != Ok(false));
+            // While the client has too much unread, the change waits.
+            let send = |change: ServerNotification| {
+                let (exchange, shared) = (&exchange, &shared);
+                async move {
+                    loop {
+                        match exchange.notify(change.clone(), None).await {
+                            Ok(is_sent) => return is_sent,
+                            Err(_) => shared.parts.handle.sleep(RETRY).await,
+                        }
+                    }
+                }
+            };
             listen::tell_changes(&shared, changes, send).await
         };
         Exchanged::new(self.0.clone(), unread, tells).stream()

@@ -209,6 +209,8 @@ impl InFlight {
     /// Counts a long request among those of all principals.
     fn open_long(&self, own: usize, has_reserve: bool, kind: RequestKind) -> Result<()> {
         let LongRequests { max, reserved, .. } = self.max_long;
+        // The share of principals with many is that of those without a reserve.
+        let own = if has_reserve { 0 } else { own };
         let max = shared(if has_reserve { max } else { max.saturating_sub(reserved) }, own);
         let mut open = self.long();
         let refused = if kind == RequestKind::Stream && open.streams >= shared(self.max_streams, own) {

@@ -20,15 +20,18 @@ impl Pause {
         Self { clock, ends: AtomicU64::default() }
     }
 
-    /// Begins a pause of this many seconds, or of the longest time. Returns its seconds.
+    /// Begins a pause of this many seconds, or of the longest time. Does not shorten another. Returns its seconds.
     pub(crate) fn begin(&self, seconds: u64) -> u64 {
         let span = Span::from_secs(seconds).min(MAX);
-        self.ends.store((self.clock.now() + span).millis(), Ordering::Release);
+        let (now, end) = (self.clock.now(), (self.clock.now() + span).millis());
+        let later = |ends: u64| is_possible(Timestamp::from_millis(ends) - now).then_some(ends.max(end)).or(Some(end));
+        let _ = self.ends.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
         span.millis() / 1_000
     }
 
     pub(crate) fn left(&self) -> Span {
-        Timestamp::from_millis(self.ends.load(Ordering::Acquire)) - self.clock.now()
+        let left = Timestamp::from_millis(self.ends.load(Ordering::Acquire)) - self.clock.now();
+        if is_possible(left) { left } else { Span::default() }
     }
 
     /// # Errors
@@ -39,4 +42,9 @@ impl Pause {
             left => Err(format!("has asked for a pause, which ends in {} seconds", left.div_ceil(1_000))),
         }
     }
+}
+
+/// Whether a pause can have this time left. It cannot if the clock was set back.
+fn is_possible(left: Span) -> bool {
+    left <= MAX
 }

@@ -95,4 +95,9 @@ fn durable_call_asks_the_user_of_a_terminal() {
     assert!(said.contains(r#"asking_roll_out  {"state":"rejected","comment":"not on a Friday"}"#), "{said}");
     dev.type_in(CTRL_C);
     assert_eq!(dev.end().0, 0, "Ctrl-C ends it");
+
+    let mut dev = Session::start(host.command(None, &words).envs(folders(&host)));
+    dev.until("answer>");
+    dev.type_in(CTRL_C);
+    assert_eq!(dev.end().0, 0, "Ctrl-C ends it while it asks");
 }

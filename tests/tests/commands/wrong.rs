@@ -183,7 +183,7 @@ fn a_file_is_no_folder_for_any_command() {
     fs::write(host.folder().join("bank.wasm"), fixture(&json!([{"name": "pay"}]))).unwrap();
     fs::write(host.folder().join("in.toml"), "plugins = \"bank.wasm\"\n").unwrap();
     let digest = format!("sha256:{}", "0".repeat(64));
-    let commands: [&[&str]; 20] = [
+    let commands: [&[&str]; 24] = [
         &["serve", "--plugins", "bank.wasm"],
         &["serve", "--data", "bank.wasm"],
         &["serve", "--config", "in.toml"],
@@ -204,6 +204,10 @@ fn a_file_is_no_folder_for_any_command() {
         &["verify-build", "bank.wasm", &digest],
         &["dev", "bank.wasm"],
         &["man", "bank.wasm"],
+        &["mcp", "--data", "data", "--plugins", "bank.wasm"],
+        &["mcp", "install", "cursor", "--data", "bank.wasm"],
+        &["mcp", "install", "cursor", "--plugins", "bank.wasm"],
+        &["store", "salvage", "bank.wasm", "new"],
     ];
     for words in commands {
         let said = host.cli(None, words);

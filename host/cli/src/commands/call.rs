@@ -44,8 +44,8 @@ Examples:
   toolgate call hello.wasm hello_count '{\"text\":\"to be\"}'      one of several
   toolgate call hello_count '{\"text\":\"to be\"}' --plugins ./plugins
   toolgate call ledger.wasm ledger_transfer @arguments.json --grant keyvalue --approve
-  toolgate call rollout.wasm roll_out '{\"version\":\"1.4.2\"}'    asks you what the tool asks a person
-  toolgate call rollout.wasm roll_out @v2.json --answer '{\"environment\":\"live\"}' --answer approve
+  toolgate call survey.wasm survey_ask @v2.json                  asks you its questions
+  toolgate call survey.wasm survey_ask @v2.json --answer '{\"day\":\"Friday\"}' --answer approve
 
 Data that the plugin writes to wasi:keyvalue is lost when the call ends.")]
 pub(crate) struct Call {

@@ -17,6 +17,7 @@ use registry::{LoadReport, NotLoaded};
 use sandbox::Sandbox;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 use toolgate::Host;
 use toolgate::config::{Config, Grant};
 
@@ -98,7 +99,8 @@ impl Run for Dev {
         let name = PluginName::new(project.name())?;
         let runtime = super::runtime()?;
         let (sender, events) = mpsc::channel();
-        runtime.spawn(send_end(sender.clone()));
+        let (end, ended) = watch::channel(false);
+        runtime.spawn(send_end(sender.clone(), end));
         let host = runtime.block_on(open(&self, &name))?;
         let mut round = Round {
             args: &self,
@@ -109,6 +111,7 @@ impl Run for Dev {
             runtime: &runtime,
             host,
             only_call,
+            ended,
             is_loaded: false,
             calls: 0,
         };
@@ -162,10 +165,12 @@ fn settle(events: &Receiver<Event>) -> bool {
 }
 
 /// Sends the end at the first Ctrl-C. The second one ends the process at once.
-async fn send_end(sender: Sender<Event>) {
+async fn send_end(sender: Sender<Event>, end: watch::Sender<bool>) {
     // If the signal cannot be received, it ends the process as usual.
     if tokio::signal::ctrl_c().await.is_ok() {
         let _ = sender.send(Event::End);
+        // After the event, for which the end of a call looks.
+        end.send_replace(true);
         if tokio::signal::ctrl_c().await.is_ok() {
             std::process::exit(Exit::Refused as i32);
         }
@@ -196,6 +201,8 @@ struct Round<'a> {
     host: Host,
     /// The call that is made instead of the examples.
     only_call: Option<(String, Json)>,
+    /// Whether the user ends the command.
+    ended: watch::Receiver<bool>,
     /// Whether the component of this round was loaded.
     is_loaded: bool,
     /// The number of calls so far, from which each call gets its id.

@@ -23,7 +23,7 @@ use super::Run;
 use super::opened::{Opened, affordable};
 use super::stop::{stop_signal, stopped};
 use crate::address::Found;
-use crate::args::{Cache, Connection, is_private};
+use crate::args::{Cache, Connection, is_private, not_a_file};
 use crate::client::{self, Client};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
@@ -117,6 +117,7 @@ impl Mcp {
         config.plugins = Some(plugins.ok_or_else(missing)?);
         config.data.clone_from(&self.host.data.folder);
         let plugins = config.plugins_folder();
+        [&plugins, &config.data_folder()].into_iter().try_for_each(|folder| not_a_file(folder))?;
         std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
         let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
         // A client never opens the host to other machines. Another host of this machine may have the address.

@@ -63,6 +63,8 @@ async fn link_gives_access_to_its_suspension_only() {
         ("GET", format!("/v1/suspensions/{one}")),
         ("GET", format!("/v1/suspensions/{two}")),
         ("POST", format!("/v1/suspensions/{two}/resolve")),
+        ("POST", format!("/v1/suspensions/{two}/defaults")),
+        ("POST", format!("/v1/suspensions/{two}/delegate")),
         ("POST", format!("/v1/suspensions/{one}/links")),
         ("GET", "/v1/pending".into()),
         ("POST", turn.into()),
@@ -89,6 +91,8 @@ async fn link_gives_access_to_its_suspension_only() {
         200 GET /v1/suspensions/susp_3
         403 GET /v1/suspensions/susp_4
         403 POST /v1/suspensions/susp_4/resolve
+        403 POST /v1/suspensions/susp_4/defaults
+        403 POST /v1/suspensions/susp_4/delegate
         403 POST /v1/suspensions/susp_3/links
         403 GET /v1/pending
         403 POST /v1/conversations/c/turns

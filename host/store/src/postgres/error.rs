@@ -36,12 +36,16 @@ pub enum PostgresError {
     InUse { by: String },
     /// The last transaction in the database is not that of this host.
     #[error(
-        "the database is not as this host left it: it is at position {found} of the audit, and this host left it at {left}.          It was restored, another server without the last commits took over, another host used it, or a commit happened          that was answered with an error. Make sure that it is the right database; then start the host again, which goes on          from what the database has"
+        "the database is not as this host left it: it is at position {found} of the audit, and this host left it at {left}. \
+         It was restored, another server without the last commits took over, another host used it, or a commit happened \
+         that was answered with an error. Make sure that it is the right database; then start the host again, which goes on \
+         from what the database has"
     )]
     Changed { found: u64, left: u64 },
     /// The server has lost writes of plugins that it had confirmed.
     #[error(
-        "the database server has lost data of plugins that they had written since the last commit, as after a crash of it;          start the host again, which ends the calls that rely on the data"
+        "the database server has lost data of plugins that they had written since the last commit, as after a crash of it; \
+         start the host again, which ends the calls that rely on the data"
     )]
     LostValues,
     /// A newer host wrote it.

@@ -117,7 +117,11 @@ impl Server {
         if connection.is_silent() && connection.request("ping", "{}", PING).await.is_err() {
             return Err("does not answer".to_owned());
         }
-        if connection.take_changed() || state.listed_at.is_none_or(|at| self.since(at) > LISTED_FOR) {
+        if connection.take_changed() {
+            // Also if the list below fails.
+            state.listed_at = None;
+        }
+        if state.listed_at.is_none_or(|at| self.since(at) > LISTED_FOR) {
             let listed = self.listed(connection).await?;
             self.publish(listed).await?;
             state.listed_at = Some(self.now());

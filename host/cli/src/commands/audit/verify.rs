@@ -11,7 +11,7 @@ use domain::Digest;
 use store::{OpenError, StoreSettings, VerifyError};
 use toolgate::checkpoint::{self, AuditCheckpoint, Removals, RemovedByRule};
 
-use crate::args::{Connection, NO_STORE};
+use crate::args::{Connection, NO_STORE, unread};
 use crate::client::{Client, PAGE, parse};
 use crate::commands::{Run, runtime};
 use crate::report::{Exit, Report};
@@ -87,7 +87,7 @@ impl Verify {
         let mut text = String::new();
         let limit = u64::try_from(checkpoint::MAX_BYTES).unwrap_or(u64::MAX);
         let read = File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
-        read.map_err(|error| refused().because(error))?;
+        read.map_err(|error| unread(path.display(), error))?;
         let verified = checkpoint::verify(&text, self.key.as_deref());
         let (checkpoint, public_key) = verified.map_err(|error| refused().because(error))?;
         Ok(Some(Signed { checkpoint, public_key }))

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Round;
 use crate::commands::author;
 use crate::commands::call::{self, Answers};
-use crate::report::Report;
+use crate::report::{Exit, Report};
 use crate::terminal::Style;
 
 impl Round<'_> {
@@ -69,6 +69,7 @@ impl Round<'_> {
                 };
                 (event, line)
             }
+            Err(report) if *self.ended.borrow() => return Err(report),
             // The other examples are still called.
             Err(report) => {
                 if !self.args.json {
@@ -94,8 +95,14 @@ impl Round<'_> {
         call::check_callable(&tool)?;
         self.calls += 1;
         let (id, begun) = (format!("dev-{}", self.calls), author::now());
-        let outcome =
-            self.runtime.block_on(call::call(&self.host, &tool, arguments, &id, &mut answers, self.terminal))?;
+        let mut ended = self.ended.clone();
+        let outcome = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                Ok(_) = ended.wait_for(|ended| *ended) => Err(Report::silent(Exit::Refused)),
+                made = call::call(&self.host, &tool, arguments, &id, &mut answers, self.terminal) => made,
+            }
+        })?;
         Ok((outcome, begun.elapsed(), answers.unasked()))
     }
 }

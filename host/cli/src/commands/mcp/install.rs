@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolgate::config::Config;
 
-use crate::args::Data;
+use crate::args::{Data, not_a_file};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -186,6 +186,7 @@ impl Install {
         }
         let data = self.data.folder.clone().unwrap_or_else(|| config.data_folder());
         let plugins = self.plugins.clone().unwrap_or_else(|| config.plugins_folder());
+        [&data, &plugins].into_iter().try_for_each(|folder| not_a_file(folder))?;
         command.extend(["--data".to_owned(), absolute(data)?, "--plugins".to_owned(), absolute(plugins)?]);
         Ok(command)
     }

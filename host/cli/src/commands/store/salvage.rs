@@ -10,6 +10,7 @@ use serde_json::json;
 use store::{SalvageError, Salvaged, StoreSettings};
 use toolgate::WallClock;
 
+use crate::args::not_a_file;
 use crate::commands::Run;
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
@@ -43,6 +44,7 @@ pub(super) struct Salvage {
 
 impl Run for Salvage {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        not_a_file(&self.source)?;
         let damaged = self.source.join("store");
         if !damaged.is_dir() {
             return Err(Report::new(Exit::Refused, format!("there is no store in {}", self.source.display())));
