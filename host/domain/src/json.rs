@@ -59,7 +59,8 @@ pub fn fragment<'r>(id: Option<&str>, reference: &'r str) -> Option<&'r str> {
     let address = id.map(|id| id.trim_end_matches('#')).filter(|address| !address.is_empty());
     match address.and_then(|address| reference.strip_prefix(address)) {
         Some("") => Some(""),
-        Some(rest) => rest.strip_prefix('#'),
+        // The address may be the beginning of another one.
+        Some(rest) => rest.strip_prefix('#').or_else(|| reference.strip_prefix('#')),
         None => reference.strip_prefix('#'),
     }
 }
@@ -210,6 +211,21 @@ mod tests {
 
     fn nested(levels: usize) -> String {
         format!("{}0{}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    #[test]
+    fn references_to_the_own_address_have_a_fragment() {
+        for (id, reference, expected) in [
+            (None, "#/a", Some("/a")),
+            (None, "https://x.example/s#/a", None),
+            (Some("https://x.example/s"), "https://x.example/s", Some("")),
+            (Some("https://x.example/s#"), "https://x.example/s#/a", Some("/a")),
+            (Some("https://x.example/s"), "https://x.example/sub#/a", None),
+            (Some("https://x.example/s"), "#/a", Some("/a")),
+            (Some("#a"), "#ab", Some("ab")),
+        ] {
+            assert_eq!(fragment(id, reference), expected, "{id:?} {reference}");
+        }
     }
 
     #[test]

@@ -130,6 +130,21 @@ fn mistakes_of_a_request_are_each_reported_once() {
 }
 
 #[test]
+fn second_file_of_a_command_may_be_missing_too() {
+    let host = Setup::default().prepare();
+    fs::write(host.folder().join("bank.wasm"), fixture(&json!([{"name": "pay"}]))).unwrap();
+    let commands: [&[&str]; 2] = [
+        &["conform", "bank.wasm", "--examples", "none.json"],
+        &["audit", "verify", "--checkpoint", "none.json", "--config", "toolgate.toml"],
+    ];
+    for words in commands {
+        let said = host.cli(None, words);
+        assert_eq!(said.code, 2, "{words:?}: {said:?}");
+        assert!(said.err.contains("cannot read none.json"), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
 fn a_folder_is_no_file_for_any_command() {
     let host = Setup::default().prepare();
     fs::create_dir(host.folder().join("folder.wasm")).unwrap();

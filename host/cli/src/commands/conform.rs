@@ -15,7 +15,7 @@ use serde_json::json;
 use toolgate::config::{Config, SecretValues};
 
 use super::{Run, author};
-use crate::args::Cache;
+use crate::args::{Cache, unread};
 use crate::report::{Exit, Report};
 use crate::terminal::{Style, Terminal};
 
@@ -88,7 +88,9 @@ fn settings(config: &Config, name: &PluginName, bytes: &[u8]) -> RegistrySetting
 
 fn examples(args: &Conform) -> Result<Vec<Example>, Report> {
     let file = args.examples.clone().or_else(|| beside(&args.file));
-    file.map_or_else(|| Ok(Vec::new()), |file| examples::read(&file).map_err(|error| author::failed(&error)))
+    let Some(file) = file else { return Ok(Vec::new()) };
+    file.metadata().map_err(|error| unread(file.display(), error))?;
+    examples::read(&file).map_err(|error| author::failed(&error))
 }
 
 /// The examples beside a component, or beside its folder `build`.

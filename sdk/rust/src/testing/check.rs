@@ -83,9 +83,15 @@ fn check_schema(what: &str, schema: &Value, found: &mut impl FnMut(String)) {
     if depth(schema) > MAX_SCHEMA_DEPTH {
         found(format!("`{what}` is nested deeper than {MAX_SCHEMA_DEPTH}"));
     }
+    // A reference may name the address of its own schema.
+    let address = schema["$id"].as_str().unwrap_or_default().trim_end_matches('#');
+    let is_inside = |target: &str| {
+        let rest = if address.is_empty() { None } else { target.strip_prefix(address) };
+        target.starts_with('#') || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+    };
     visit(schema, &mut |object| {
         if let Some(Value::String(target)) = object.get("$ref")
-            && !target.starts_with('#')
+            && !is_inside(target)
         {
             found(format!("`{what}` refers to `{target}`, which is outside of it"));
         }
