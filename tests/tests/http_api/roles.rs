@@ -24,7 +24,7 @@ fn each_route_requires_its_role() {
     let suspension_path = format!("/v1/suspensions/{suspension}");
     let (resolve, cancel) = (format!("{suspension_path}/resolve"), format!("{turn_path}/cancel"));
     let (links, delegate) = (format!("{suspension_path}/links"), format!("{suspension_path}/delegate"));
-    let progress = format!("{suspension_path}/progress");
+    let (progress, defaults) = (format!("{suspension_path}/progress"), format!("{suspension_path}/defaults"));
     let call = turn["calls"][0]["id"].as_str().unwrap();
     let resolve_call = format!("/v1/conversations/c/calls/{call}/resolve");
     let call_log = format!("/v1/conversations/c/calls/{call}/log");
@@ -43,6 +43,7 @@ fn each_route_requires_its_role() {
         route("GET", "/v1/pending", "", [401, 200, 200, 200, 200, 200]),
         route("GET", &suspension_path, "", [401, 200, 404, 200, 200, 200]),
         route("POST", &resolve, "{\"decision\":\"maybe\"}", [401, 403, 409, 422, 403, 422]),
+        route("POST", &defaults, "{\"arguments\":{\"value\":2}}", [401, 200, 404, 200, 200, 200]),
         route("POST", &links, "{\"ttl_ms\":0}", [401, 403, 404, 403, 403, 422]),
         route("POST", "/v1/links/none", "1", [401; 6]),
         route("POST", "/v1/conversations/c/signals/none", "1", [401, 404, 404, 404, 404, 404]),
