@@ -25,8 +25,6 @@ async fn every_route_authenticates_and_checks_roles() {
         ("GET", format!("/v1/suspensions/susp_{:032x}", 3)),
         ("POST", format!("/v1/suspensions/susp_{:032x}/resolve", 3)),
         ("POST", format!("/v1/suspensions/susp_{:032x}/links", 3)),
-        ("POST", format!("/v1/suspensions/susp_{:032x}/defaults", 3)),
-        ("POST", format!("/v1/suspensions/susp_{:032x}/delegate", 3)),
         ("POST", "/v1/session".into()),
         ("GET", "/v1/session".into()),
         ("DELETE", "/v1/session".into()),
@@ -65,8 +63,6 @@ async fn every_route_authenticates_and_checks_roles() {
         GET /v1/suspensions/susp_3 401 401 200 404 404 200 200 200
         POST /v1/suspensions/susp_3/resolve 401 401 400 400 400 400 400 400
         POST /v1/suspensions/susp_3/links 401 401 400 400 400 400 400 400
-        POST /v1/suspensions/susp_3/defaults 401 401 400 400 400 400 400 400
-        POST /v1/suspensions/susp_3/delegate 401 401 400 400 400 400 400 400
         POST /v1/session 415 415 415 415 415 415 415 415
         GET /v1/session 401 401 200 200 200 200 200 200
         DELETE /v1/session 401 401 400 400 400 400 400 400

@@ -64,7 +64,6 @@ async fn link_gives_access_to_its_suspension_only() {
         ("GET", format!("/v1/suspensions/{two}")),
         ("POST", format!("/v1/suspensions/{two}/resolve")),
         ("POST", format!("/v1/suspensions/{two}/defaults")),
-        ("POST", format!("/v1/suspensions/{two}/delegate")),
         ("POST", format!("/v1/suspensions/{one}/links")),
         ("GET", "/v1/pending".into()),
         ("POST", turn.into()),
@@ -92,7 +91,6 @@ async fn link_gives_access_to_its_suspension_only() {
         403 GET /v1/suspensions/susp_4
         403 POST /v1/suspensions/susp_4/resolve
         403 POST /v1/suspensions/susp_4/defaults
-        403 POST /v1/suspensions/susp_4/delegate
         403 POST /v1/suspensions/susp_3/links
         403 GET /v1/pending
         403 POST /v1/conversations/c/turns
