@@ -83,7 +83,7 @@ pub struct Vote {
     /// The schema's defaults for what the edited arguments leave out, in the form of the suspension's. Absent if no default
     /// applies, and from turns and events.
     pub defaults: Option<Verbatim>,
-    /// True if nobody knows these defaults: the component of the call was removed.
+    /// True if nobody knows these defaults: the component of the call is no longer loaded.
     pub defaults_unknown: Option<bool>,
     /// The defaults for people, in the form of `display`.
     pub defaults_display: Option<String>,

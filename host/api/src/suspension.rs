@@ -210,7 +210,7 @@ pub struct Closed {
     /// The schema's defaults for what the edited arguments leave out, in the form of the suspension's. Absent if no default
     /// applies, and from turns and events.
     pub defaults: Option<Verbatim>,
-    /// True if nobody knows these defaults: the component of the call was removed.
+    /// True if nobody knows these defaults: the component of the call is no longer loaded.
     pub defaults_unknown: Option<bool>,
     /// For an approval: the SHA-256 of the exact text of the approved arguments, edited or not.
     pub arguments_digest: Option<String>,

@@ -48,3 +48,24 @@ impl Pause {
 fn is_possible(left: Span) -> bool {
     left <= MAX
 }
+
+#[cfg(test)]
+mod tests {
+    use toolgate_tests::clock::SimClock;
+
+    use super::*;
+
+    #[test]
+    fn pause_is_not_shortened_and_ends_if_the_clock_is_set_back() {
+        let clock = Arc::new(SimClock::at(Timestamp::from_millis(1_000_000_000)));
+        let pause = Pause::new(clock.clone());
+        assert_eq!((pause.begin(100_000), pause.begin(0)), (60, 0));
+        assert_eq!(pause.left(), MAX);
+        clock.set_back(Span::from_secs(1));
+        assert_eq!(pause.check(), Ok(()), "no pause is so long");
+        pause.begin(5);
+        assert_eq!(pause.left(), Span::from_secs(5));
+        clock.advance(Span::from_secs(5));
+        assert_eq!(pause.check(), Ok(()));
+    }
+}

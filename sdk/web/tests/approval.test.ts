@@ -387,7 +387,7 @@ describe("defaults", () => {
     const { approved_defaults: _, ...without } = display;
     expect(end({ defaults: undefined }, without)).toBe("");
     expect(end({ defaults: undefined, defaults_unknown: true }, without)).toBe(
-      "Nobody knows the tool’s defaults for what the approved arguments leave out: the component of the call was removed.",
+      "Nobody knows the tool’s defaults for what the approved arguments leave out: the component of the call is no longer loaded.",
     );
     expect(end({ arguments: undefined }, asked.display)).toContain("/amount");
   });
@@ -403,7 +403,7 @@ describe("defaults", () => {
       ...asked,
       votes: [{ ...vote, defaults: undefined, defaults_unknown: true }],
     });
-    expect(ofVote(unknown)).toContain("the component of the call was removed");
+    expect(ofVote(unknown)).toContain("the component of the call is no longer loaded");
   });
 
   it("follow an edit before it is approved", async () => {

@@ -125,7 +125,9 @@ fn defaults_of_an_edit_outlive_a_restart_but_not_the_component() {
     );
     let card = show(&host, &suspension);
     assert!(
-        card.contains("  defaults    unknown for the approved arguments: the component of the call was removed\n"),
+        card.contains(
+            "  defaults    unknown for the approved arguments: the component of the call is no longer loaded\n"
+        ),
         "{card}"
     );
 }

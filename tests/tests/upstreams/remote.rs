@@ -166,13 +166,14 @@ fn refused_list_ends_no_session() {
     let server = Remote::start();
     let host = started(&server, "");
     assert_eq!(called(&host, "fake__changes", json!({}))["result"], "sent");
-    let before = server.count("initialize");
+    let (before, listed) = (server.count("initialize"), server.count("tools/list"));
     server.become_("405");
     let (code, message) = error(&host, "fake__echo");
     assert!(code == "tool_unavailable" && message.contains("HTTP 405"), "{message}");
     server.become_("");
     assert_eq!(called(&host, "fake__echo", json!({"text": "again"}))["ok"], true);
     assert_eq!(server.count("initialize"), before, "the same session goes on");
+    assert_eq!(server.count("tools/list"), listed + 2, "the change is not forgotten");
 }
 
 #[test]

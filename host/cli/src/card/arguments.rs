@@ -58,7 +58,7 @@ pub(super) fn defaults(card: &mut String, item: &Suspension) {
 /// Adds the schema's defaults for what an edit leaves out, if there are any.
 fn defaults_of(card: &mut String, edit: &str, defaults: Option<&Verbatim>, unknown: Option<bool>) {
     if unknown == Some(true) {
-        row(card, "defaults", &format!("unknown for {edit}: the component of the call was removed"));
+        row(card, "defaults", &format!("unknown for {edit}: the component of the call is no longer loaded"));
     } else if let Some(defaults) = defaults {
         row(card, "defaults", &format!("for {edit}: {}", escape::json_line(defaults.as_str())));
     }

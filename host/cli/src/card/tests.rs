@@ -167,7 +167,7 @@ fn defaults_belong_to_the_submitted_arguments() {
     };
     assert_eq!(closed(""), Vec::<String>::new());
     assert_eq!(closed(r#", "defaults": {"/c":4}"#), ["defaults    for the approved arguments: {\"/c\":4}"]);
-    let unknown = "defaults    unknown for the approved arguments: the component of the call was removed";
+    let unknown = "defaults    unknown for the approved arguments: the component of the call is no longer loaded";
     assert_eq!(closed(r#", "defaults_unknown": true"#), [unknown]);
 }
 

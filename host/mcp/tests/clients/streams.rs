@@ -1,7 +1,9 @@
 //! Notifications before an answer: the progress of a call, and the changes that a client listens to.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use domain::event::PluginChange;
 use domain::suspension::Decision;
@@ -10,6 +12,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use serde_json::{Value, json};
+use toolgate_mcp::Unread;
 use toolgate_tests::world::settle;
 
 use crate::http::{modern, request};
@@ -213,6 +216,36 @@ async fn older_clients_get_changes_of_tools_without_asking() {
     let refused = host.endpoint.answer(caller("alice"), listen, Arc::new(())).await;
     let refused = refused.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(serde_json::from_slice::<Value>(&refused).unwrap()["error"]["code"], -32601);
+}
+
+/// A client that may have too much unread.
+struct Busy(AtomicBool);
+
+#[async_trait]
+impl Unread for Busy {
+    async fn reserve(&self) -> Box<dyn Send + Sync> {
+        Box::new(())
+    }
+
+    fn charge(&self, bytes: usize) -> Result<Box<dyn Send + Sync>, String> {
+        if self.0.load(Ordering::Relaxed) { Err("read the others first".to_owned()) } else { ().charge(bytes) }
+    }
+}
+
+#[tokio::test]
+async fn change_waits_for_a_client_with_too_much_unread() {
+    let (host, unread) = (TestHost::new(), Arc::new(Busy(AtomicBool::new(true))));
+    let request = Request::get("/mcp").header("accept", "text/event-stream").body(Bytes::new()).unwrap();
+    let mut stream = host.endpoint.answer(caller("alice"), request, unread.clone()).await;
+    let frame = tokio::spawn(async move { stream.body_mut().frame().await.unwrap().unwrap().into_data().unwrap() });
+    settle().await;
+    host.change_plugin(PluginChange::Unloaded).await;
+    assert!(!frame.is_finished());
+    unread.0.store(false, Ordering::Relaxed);
+    host.advance(1);
+    settle().await;
+    let event = frame.now_or_never().expect("the change").unwrap();
+    assert!(event.ends_with(b"tools/list_changed\"}\n\n"), "{event:?}");
 }
 
 #[tokio::test]

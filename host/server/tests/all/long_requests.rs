@@ -128,6 +128,16 @@ async fn principals_with_many_leave_some_to_others() {
 }
 
 #[tokio::test]
+async fn approver_with_many_may_use_all_of_the_reserve() {
+    let world = world(16, 1, 16);
+    let mut of_bob = Vec::new();
+    for _ in 0..16 {
+        of_bob.push(stream(&world, "bob", "/v1/pending/events").await);
+    }
+    assert_eq!(asked(&world, "root", "/v1/events").await.status(), 429);
+}
+
+#[tokio::test]
 async fn principals_with_many_requests_leave_some_to_others() {
     let world = Arc::new(TestServer::with(ServerSettings { requests: 16, ..ServerSettings::default() }));
     let turn = world.submit("", ASK).await.at("/turn");

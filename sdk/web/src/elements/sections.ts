@@ -228,7 +228,7 @@ export function defaultsOf(
   unknown?: boolean | null,
 ): HTMLElement[] {
   if (unknown) {
-    const why = `Nobody knows the tool’s defaults for what ${what}: the component of the call was removed.`;
+    const why = `Nobody knows the tool’s defaults for what ${what}: the component of the call is no longer loaded.`;
     return [make("p", { class: "muted" }, why)];
   }
   const text = shown ?? (given == null ? undefined : json(given));
