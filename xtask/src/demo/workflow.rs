@@ -37,6 +37,17 @@ const CONVERSATION: &str = "demo-workflow";
 /// How often the demo looks how far the calls are, and how many times: a minute in all.
 const LOOK: (Duration, u32) = (Duration::from_millis(100), 600);
 
+/// Looks until there is something to see. `missing` says what is not there after all that time.
+fn until<T>(missing: &'static str, look: impl Fn() -> Result<Option<T>>) -> Result<T> {
+    for _ in 0..LOOK.1 {
+        if let Some(seen) = look()? {
+            return Ok(seen);
+        }
+        std::thread::sleep(LOOK.0);
+    }
+    bail!(missing)
+}
+
 /// The workflows of the demo, and their service.
 pub(super) struct Workflows {
     service: Recorder,
@@ -142,26 +153,19 @@ impl Workflows {
         look: impl Fn() -> Result<Vec<Waiting>>,
         is_meant: impl Fn(&Waiting) -> bool,
     ) -> Result<Vec<String>> {
-        for _ in 0..LOOK.1 {
+        let all = |found: &Vec<_>| found.len() == self.workflows.len();
+        until("the workflows do not come to their next step", || {
             let found: Vec<_> = look()?.into_iter().filter(&is_meant).map(|waiting| waiting.suspension).collect();
-            if found.len() == self.workflows.len() {
-                return Ok(found);
-            }
-            std::thread::sleep(LOOK.0);
-        }
-        bail!("the workflows do not come to their next step")
+            Ok(Some(found).filter(all))
+        })
     }
 
     /// Returns once the service has carried out each deployment.
     fn deploying(&self) -> Result<()> {
-        for _ in 0..LOOK.1 {
+        until("the service gets no deployment", || {
             let deployed = self.service.effects().iter().filter(|effect| effect.path == "/deployments").count();
-            if deployed == self.workflows.len() {
-                return Ok(());
-            }
-            std::thread::sleep(LOOK.0);
-        }
-        bail!("the service gets no deployment")
+            Ok((deployed == self.workflows.len()).then_some(()))
+        })
     }
 
     fn check(&self, settled: &Turn) -> Result<()> {
