@@ -180,6 +180,12 @@ fn a_folder_is_no_plugin_and_no_backup() {
             "name its components, such as plugins/*.wasm",
         ),
         (&["restore", "source", "new"], "source is a folder and not a backup", "`toolgate backup` wrote"),
+        (
+            &["build", "source"],
+            "source is not a plugin in a language that toolgate builds",
+            "one of the files Cargo.toml",
+        ),
+        (&["build", "absent"], "there is no folder absent", "`toolgate new`"),
     ] {
         let said = host.cli(None, words);
         assert_eq!(said.code, 2, "{words:?}: {said:?}");
