@@ -79,6 +79,10 @@ impl Invocation {
             .args(words)
             .current_dir(root().join(self.folder))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        if std::env::var_os("CI").is_some() {
+            // A machine that builds once needs no caches of the compiler for the next time. They take gigabytes.
+            command.env("CARGO_INCREMENTAL", "0");
+        }
         if !self.folder.is_empty() {
             // This variable would replace the linker flags of the other workspaces.
             command.env_remove("RUSTFLAGS");
