@@ -7,7 +7,6 @@ use domain::{
     call::CallState,
     effect::Effect,
     gate::RuleEffect,
-    journal::JournalBounds,
     step::{Durable, RunEnd},
     turn::{Finished, Input, LastRuns},
 };
