@@ -15,7 +15,7 @@ use domain::{
     event::Rejection,
     gate::Verdict,
     suspension::Asked,
-    turn::{Context as Deciding, Input, Requested, Submission, TurnSettings},
+    turn::{Context as Deciding, Finished, Input, Requested, Submission, TurnSettings},
 };
 use tokio::sync::oneshot;
 
@@ -97,16 +97,7 @@ fn commits(live: &KnownTool, n: u128) -> Result<(Commit, Commit)> {
     let (started, turn) = Turn::submit(submission, &mut cx)?;
     let value = Json::unchecked(setting::ARGUMENTS);
     let outcome = Outcome::Ok { value, trusted: true };
-    let (finished, after) = turn.decide(
-        Input::Finished {
-            call: CallIndex(0),
-            attempt: 1,
-            ended: outcome.into(),
-            verdict: Verdict::default(),
-            receipt: None,
-        },
-        &mut cx,
-    )?;
+    let (finished, after) = turn.decide(Input::Finished(Finished::new(CallIndex(0), 1, outcome)), &mut cx)?;
     let commit = |expected, events: Vec<Event>, after: &Turn| {
         let rows = index_rows(&events, after);
         Commit::turn(turn.id, conversation.clone(), expected, events).with(rows)

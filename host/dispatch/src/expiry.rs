@@ -6,7 +6,11 @@ mod granting;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::{PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId, gate::Verdict, turn::Input};
+use domain::{
+    CallIndex, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId,
+    gate::Verdict,
+    turn::{Input, Tick},
+};
 use futures::{FutureExt, StreamExt};
 use tokio::task::JoinSet;
 
@@ -157,7 +161,9 @@ impl Expiry {
     /// Feeds a tick to a turn. Returns whether it changed, and which calls are to be rechecked, with their caller.
     async fn tick_one(&self, id: TurnId) -> Result<(bool, Vec<(TurnId, SuspensionId, PrincipalId)>), Error> {
         let entered = self.pipeline.turns.enter(id);
-        let changed = match self.pipeline.step(&entered, |turn, slot| Some(self.tick(turn, slot, &[]))).await {
+        let recorded = self.pipeline.recorded(&entered).await?;
+        let ticked = self.pipeline.step(&entered, |turn, slot| Some(self.tick(turn, slot, &[], &recorded)));
+        let changed = match ticked.await {
             // It stays as it is. Trying again would not help.
             Err(error) if error.is_damage() => return Ok((true, Vec::new())),
             changed => changed?,
@@ -169,14 +175,21 @@ impl Expiry {
     }
 
     /// The input that time passes. `rechecked` holds the verdicts on calls that a timeout would approve.
-    fn tick(&self, turn: &Turn, slot: &Slot, rechecked: &[(SuspensionId, Verdict)]) -> Input {
+    fn tick(
+        &self,
+        turn: &Turn,
+        slot: &Slot,
+        rechecked: &[(SuspensionId, Verdict)],
+        recorded: &[(CallIndex, u32)],
+    ) -> Input {
         let attended = turn.pending().filter(|(_, call, _)| self.presence.attends(&turn.conversation, &call.tool));
-        Input::Tick {
+        Input::Tick(Tick {
             alive: slot.running.keys().map(|(call, _)| *call).collect(),
             attended: attended.map(|(index, ..)| index).collect(),
             open_since: self.open_since,
             rechecked: rechecked.to_vec(),
-        }
+            recorded: recorded.to_vec(),
+        })
     }
 }
 

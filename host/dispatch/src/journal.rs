@@ -55,8 +55,8 @@ pub(crate) struct UnreadJournal {
     pub(crate) journals: Arc<dyn Journals>,
     pub(crate) writer: JournalWriter,
     pub(crate) bounds: JournalBounds,
-    /// The number of its entries.
-    pub(crate) length: u32,
+    /// The last run that recorded a result in it.
+    pub(crate) last_run: Option<u32>,
 }
 
 impl UnreadJournal {
@@ -70,7 +70,7 @@ impl UnreadJournal {
     }
 }
 
-/// The last run that recorded a result in the journal of a call.
+/// The last run that recorded a result in the journal of a call. 0: a host recorded it that did not store which.
 pub(crate) async fn last_run(
     journals: &dyn Journals,
     turn: TurnId,
@@ -78,7 +78,7 @@ pub(crate) async fn last_run(
 ) -> Result<Option<u32>, StoreFault> {
     let page = |from, entries| journals.journal_page(turn, call, from, JournalBounds { entries, bytes: usize::MAX });
     let Some(last) = page(0, 0).await?.length.checked_sub(1) else { return Ok(None) };
-    Ok(page(last, 1).await?.entries.last().and_then(|entry| entry.run))
+    Ok(page(last, 1).await?.entries.last().map(|entry| entry.run.unwrap_or_default()))
 }
 
 impl JournalWriter {

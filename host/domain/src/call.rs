@@ -321,7 +321,8 @@ impl Call {
 
     /// The same since its last progress: a step, or the last run that recorded a result in its journal. The size of a journal is
     /// limited, so this has an end.
-    pub(crate) fn tries_since(&self, recorded: Option<u32>) -> u32 {
+    #[must_use]
+    pub fn tries_since(&self, recorded: Option<u32>) -> u32 {
         let since_result = recorded.map_or(u32::MAX, |run| self.run().saturating_sub(run).saturating_add(1));
         self.tries().min(since_result)
     }

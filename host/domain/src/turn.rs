@@ -12,7 +12,9 @@ mod votes;
 #[cfg(test)]
 mod tests;
 
-pub use input::{AnswerChecks, CheckedAnswer, Context, Input, Requested, Submission, TurnSettings};
+pub use input::{
+    AnswerChecks, CheckedAnswer, Context, Finished, Input, LastRuns, Requested, Submission, Tick, TurnSettings,
+};
 
 use crate::{
     Call, CallId, CallIndex, ConversationId, Event, Json, OwnerId, Principal, PrincipalId, Refusal, Suspension,

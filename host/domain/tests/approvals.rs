@@ -22,7 +22,7 @@ use domain::{
     standing::{Pin, StandingTerms, StandingUse},
     suspension::Asked,
     tool::{OnExpiry, Recovery},
-    turn::{AnswerChecks, CheckedAnswer, Input, Requested},
+    turn::{AnswerChecks, CheckedAnswer, Finished, Input, Requested, Tick},
 };
 use proptest::prelude::*;
 use recorded::RecordedTurn;
@@ -199,13 +199,7 @@ impl RecordedTurn {
             Happening::Finish { call } => {
                 let attempt = self.turn.calls.get(usize::from(call)).map_or(0, |call| call.attempts);
                 let outcome = Outcome::Ok { value: Json::unchecked("1"), trusted: true };
-                self.offer(Input::Finished {
-                    call: CallIndex(call),
-                    attempt,
-                    ended: outcome.into(),
-                    verdict: Verdict::default(),
-                    receipt: None,
-                });
+                self.offer(Input::Finished(Finished::new(CallIndex(call), attempt, outcome)));
             }
             Happening::Pass { seconds } => {
                 self.now += seconds * 1000;
@@ -214,7 +208,7 @@ impl RecordedTurn {
                 for _ in 0..8 {
                     let (alive, attended) = ((0..3).map(CallIndex).collect(), Vec::new());
                     let rechecked = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
-                    self.offer(Input::Tick { alive, attended, open_since, rechecked });
+                    self.offer(Input::Tick(Tick { alive, attended, open_since, rechecked, recorded: Vec::new() }));
                 }
             }
             Happening::Kill => {

@@ -18,7 +18,7 @@ use domain::{
     outcome::{Failure, FailureCode},
     principal::Role,
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
-    turn::{AnswerChecks, CheckedAnswer, Input, Requested},
+    turn::{AnswerChecks, CheckedAnswer, Finished, Input, Requested, Tick},
 };
 use invariants::check;
 use proptest::prelude::*;
@@ -157,21 +157,17 @@ impl RecordedTurn {
             Happening::Finish { call, attempt, ok } => {
                 let failure = || Outcome::Failed(Failure::new(FailureCode::Trapped, "trap"));
                 let outcome = if ok { Outcome::Ok { value: Json::unchecked("1"), trusted: true } } else { failure() };
-                self.offer(Input::Finished {
-                    call: CallIndex(call),
-                    attempt,
-                    ended: outcome.into(),
-                    verdict: Verdict::default(),
-                    receipt: None,
-                });
+                self.offer(Input::Finished(Finished::new(CallIndex(call), attempt, outcome)));
             }
             Happening::Tick { seconds, alive, attended, rule } => {
                 self.now += seconds * 1000;
-                let (open_since, before) = (Timestamp::from_millis(0), self.facts.len());
+                let before = self.facts.len();
                 let waiting = self.turn.pending().filter(|_| rule.is_some());
                 let verdict = || Verdict { rule: rule.unwrap_or_default(), ..Verdict::default() };
                 let rechecked = waiting.map(|(.., open)| (open.id, verdict())).collect();
-                self.offer(Input::Tick { alive: some(alive), attended: some(attended), open_since, rechecked });
+                let (alive, attended) = (some(alive), some(attended));
+                let open_since = Timestamp::from_millis(0);
+                self.offer(Input::Tick(Tick { alive, attended, open_since, rechecked, recorded: Vec::new() }));
                 let approves = |fact: &Event| {
                     matches!(fact, Event::Call { event: CallEvent::Expired { approved: Some(_), .. }, .. })
                 };

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use domain::{CallIndex, Turn, gate::Verdict, turn::Input};
+use domain::{
+    CallIndex, Turn,
+    turn::{Finished, Input},
+};
 use futures::future::{Aborted, BoxFuture};
 use tokio::task::JoinSet;
 
@@ -55,7 +58,7 @@ impl Pipeline {
             let End { ended, receipt, .. } = end;
             let decided = self.decide(&mut slot, |_, slot| {
                 slot.running.remove(&(call, attempt));
-                Some(Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt })
+                Some(Input::Finished(Finished { receipt, ..Finished::new(call, attempt, ended) }))
             })?;
             change = decided.map(|decided| (decided, None));
         }

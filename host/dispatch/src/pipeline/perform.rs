@@ -7,9 +7,8 @@ use domain::{
     call::CallState,
     effect::Effect,
     gate::RuleEffect,
-    journal::JournalBounds,
     step::{Durable, RunEnd},
-    turn::Input,
+    turn::{Finished, Input, LastRuns},
 };
 use futures::FutureExt;
 
@@ -147,7 +146,8 @@ impl Pipeline {
         let finished = self.step(&entered, |_, slot| {
             // The task ends by itself now. It must not be stopped while it commits.
             slot.running.remove(&(call, attempt));
-            Some(Input::Finished { call, attempt, ended: ended.clone(), verdict: verdict.clone(), receipt })
+            let (ended, verdict) = (ended.clone(), verdict.clone());
+            Some(Input::Finished(Finished { call, attempt, ended, verdict, receipt, recorded: due.recorded }))
         });
         match finished.await {
             Ok(is_recorded) if is_recorded && waits => left_behind.keep(),
@@ -189,11 +189,11 @@ impl Pipeline {
             // If the call waited, or another host ran it, the verdict of the policy may be old. No policy denies a durable
             // call that has begun.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
-            let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun)
-                || journal.as_ref().is_some_and(|journal| journal.length > 0);
+            let recorded = journal.as_ref().and_then(|journal| journal.last_run);
+            let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun) || recorded.is_some();
             let recheck = (waited || attempt > 1) && !has_begun;
-            let tries = turn.calls.get(call.get()).map_or(1, Call::tries);
-            Some(DueRun { run, scope: CallScope::of(turn), journal, has_begun, recheck, tries })
+            let tries = turn.calls.get(call.get()).map_or(1, |call| call.tries_since(recorded));
+            Some(DueRun { run, scope: CallScope::of(turn), journal, has_begun, recheck, tries, recorded })
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
@@ -202,7 +202,7 @@ impl Pipeline {
     }
 
     /// The last run of each running durable call that recorded a result in its journal.
-    pub(crate) async fn recorded(&self, entered: &Entered) -> Result<Vec<(CallIndex, u32)>, StoreFault> {
+    pub(crate) async fn recorded(&self, entered: &Entered) -> Result<LastRuns, StoreFault> {
         let is_meant = |call: &Call| {
             matches!(call.state, CallState::Running(_)) && call.pinned.as_ref().is_some_and(|pinned| pinned.durable)
         };
@@ -228,13 +228,12 @@ impl Pipeline {
         let durable =
             turn.calls.get(call.get()).filter(|call| call.pinned.as_ref().is_some_and(|pinned| pinned.durable));
         let Some(run) = durable.map(Call::run) else { return Ok(None) };
-        let nothing = JournalBounds { entries: 0, bytes: 0 };
-        let length = self.journals.journal_page(turn.id, call, 0, nothing).await?.length;
+        let last_run = last_run(self.journals.as_ref(), turn.id, call).await?;
         let (committer, mint) = (self.committer.clone(), self.shared.mint.clone());
         let (logs, caller, summary) = (self.logs.clone(), turn.caller.clone(), Mutex::default());
         let writer = JournalWriter { committer, logs, turn: turn.id, call, run, caller, mint, summary };
         let (journals, bounds) = (self.journals.clone(), self.shared.settings.journal);
-        Ok(Some(UnreadJournal { journals, writer, bounds, length }))
+        Ok(Some(UnreadJournal { journals, writer, bounds, last_run }))
     }
 }
 
@@ -250,6 +249,8 @@ struct DueRun {
     recheck: bool,
     /// The number of attempts since the call last made progress, with this one.
     tries: u32,
+    /// The last run before this one that recorded a result in the journal.
+    recorded: Option<u32>,
 }
 
 /// The run with its journal.

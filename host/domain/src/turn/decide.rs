@@ -3,10 +3,10 @@
 //! A [`Draft`] is the turn as it will be. It applies each event as soon as the event is decided. So consequences, such
 //! as the end of a turn with its last call, are decided on the state after the event.
 
-use super::{Context, Input, Submission, Turn};
+use super::{Context, Finished, Input, Submission, Tick, Turn};
 use crate::gate::Phase;
 use crate::{
-    Call, CallIndex, Event, Outcome, Receipt, Refusal, Span, Suspension, SuspensionId, Timestamp,
+    Call, CallIndex, Event, Outcome, Receipt, Refusal, Span, Suspension, SuspensionId,
     call::{CallState, Pinned, Plan, Running, Wait},
     event::{CallEvent, Rejection, TurnEnd},
     gate::{RuleEffect, Verdict},
@@ -95,14 +95,10 @@ impl Turn {
             Input::Revoked { principals } => draft.revoke(&principals, cx),
             Input::MakeLink { suspension, link } => draft.make_link(suspension, *link, cx)?,
             Input::UseLink { suspension, link, by } => draft.use_link(suspension, link, &by, cx)?,
-            Input::Finished { call, attempt, ended, verdict, receipt } => {
-                draft.finished(call, attempt, ended, &verdict, receipt, cx);
-            }
+            Input::Finished(finished) => draft.finished(finished, cx),
             Input::Returned { turn, results } => draft.returned(turn, results, cx),
             Input::Cancel { by } => draft.cancel(&by, cx)?,
-            Input::Tick { alive, attended, open_since, rechecked } => {
-                draft.tick(&alive, &attended, open_since, &rechecked, cx);
-            }
+            Input::Tick(tick) => draft.tick(&tick, cx),
             Input::ClientsLeft { calls } => draft.clients_left(&calls, cx),
             Input::Restarted { recorded } => draft.restarted(&recorded, cx),
         }
@@ -278,22 +274,15 @@ impl Draft {
         }
     }
 
-    fn finished(
-        &mut self,
-        index: CallIndex,
-        attempt: u32,
-        ended: RunEnd,
-        verdict: &Verdict,
-        receipt: Option<Receipt>,
-        cx: &mut Context<'_>,
-    ) {
+    fn finished(&mut self, finished: Finished, cx: &mut Context<'_>) {
+        let Finished { call: index, attempt, ended, verdict, receipt, recorded } = finished;
         if !self.is_current(index, attempt, cx) {
             return;
         }
         match ended {
             RunEnd::Outcome(outcome) => self.settle_with(index, self.marked(index, outcome), receipt, cx),
-            RunEnd::Waits(step) => self.wait(index, step, verdict, receipt, cx),
-            RunEnd::Repeating(_) => self.recover(index, None, cx),
+            RunEnd::Waits(step) => self.wait(index, step, &verdict, receipt, cx),
+            RunEnd::Repeating(_) => self.recover(index, recorded, cx),
             RunEnd::InDoubt(requests) => self.doubt(index, requests, receipt, cx),
         }
     }
@@ -321,28 +310,21 @@ impl Draft {
         Ok(())
     }
 
-    fn tick(
-        &mut self,
-        alive: &[CallIndex],
-        attended: &[CallIndex],
-        open_since: Timestamp,
-        rechecked: &[(SuspensionId, Verdict)],
-        cx: &mut Context<'_>,
-    ) {
+    fn tick(&mut self, tick: &Tick, cx: &mut Context<'_>) {
         for index in self.unsettled() {
             let Some(call) = self.call(index) else { continue };
             match (&call.state, call.open()) {
                 (CallState::Running(running), _) if running.lease_end <= cx.now => {
-                    if running.owner == cx.owner && alive.contains(&index) {
+                    if running.owner == cx.owner && tick.alive.contains(&index) {
                         let lease_end = cx.now + LEASE_SLACK;
                         self.record(index, CallEvent::LeaseExtended { lease_end });
                     } else {
-                        self.recover(index, None, cx);
+                        self.recover(index, last_run(&tick.recorded, index), cx);
                     }
                 }
                 (_, Some(open)) if open.expires_at <= cx.now => {
                     let open = open.clone();
-                    let verdict = rechecked.iter().find(|(suspension, _)| *suspension == open.id);
+                    let verdict = tick.rechecked.iter().find(|(suspension, _)| *suspension == open.id);
                     self.expire(index, &open, verdict.map(|(_, verdict)| verdict), cx);
                 }
                 (_, Some(open)) if open.next_escalation().is_some_and(|at| at <= cx.now) => {
@@ -351,8 +333,8 @@ impl Draft {
                 }
                 (_, Some(open)) if open.grace_until().is_some_and(|until| until <= cx.now) => {
                     // After a start of the host, clients get the same grace period as after a call.
-                    let grace = open_since + cx.settings.grace;
-                    if attended.contains(&index) {
+                    let grace = tick.open_since + cx.settings.grace;
+                    if tick.attended.contains(&index) {
                         self.record(index, CallEvent::ClientAwaited { grace_until: None });
                     } else if grace > cx.now {
                         self.record(index, CallEvent::ClientAwaited { grace_until: Some(grace) });
@@ -422,8 +404,7 @@ impl Draft {
         for index in self.unsettled() {
             let orphaned = |call: &Call| matches!(&call.state, CallState::Running(r) if r.owner != cx.owner);
             if self.call(index).is_some_and(orphaned) {
-                let recorded = recorded.iter().find(|(call, _)| *call == index).map(|(_, run)| *run);
-                self.recover(index, recorded, cx);
+                self.recover(index, last_run(recorded, index), cx);
             }
         }
     }
@@ -439,6 +420,11 @@ impl Draft {
             Recovery::Ask => self.ask_again(index, cx),
         }
     }
+}
+
+/// The last run of a call that recorded a result.
+fn last_run(recorded: &[(CallIndex, u32)], index: CallIndex) -> Option<u32> {
+    recorded.iter().find(|(call, _)| *call == index).map(|(_, run)| *run)
 }
 
 /// A run of a call that begins now.

@@ -188,33 +188,54 @@ pub enum Input {
         by: PrincipalId,
     },
     /// A run of a guest by this host has ended.
-    Finished {
-        call: CallIndex,
-        attempt: u32,
-        ended: RunEnd,
-        /// The policy's verdict on the step that the call waits for.
-        verdict: Verdict,
-        /// `None`: the guest never ran.
-        receipt: Option<Receipt>,
-    },
+    Finished(Finished),
     /// A nested turn has ended with these results, or could not be submitted.
     Returned { turn: TurnId, results: Json },
     /// A principal cancels the turn.
     Cancel { by: Principal },
     /// Time has passed.
-    Tick {
-        /// The calls that this host runs now.
-        alive: Vec<CallIndex>,
-        /// The client calls for whose tool a client is attached.
-        attended: Vec<CallIndex>,
-        /// Since when clients could attach to this host.
-        open_since: Timestamp,
-        /// The verdicts of the policy rechecks before timeout approvals. A suspension without one continues to wait.
-        rechecked: Vec<(SuspensionId, Verdict)>,
-    },
+    Tick(Tick),
     /// The last client that could carry out these calls has left.
     ClientsLeft { calls: Vec<CallIndex> },
-    /// The host has restarted. The guests of other owners no longer run. `recorded` has the last run of each call that recorded a
-    /// result in its journal.
-    Restarted { recorded: Vec<(CallIndex, u32)> },
+    /// The host has restarted. The guests of other owners no longer run.
+    Restarted { recorded: LastRuns },
+}
+
+/// The last run of each running call that recorded a result in its journal.
+pub type LastRuns = Vec<(CallIndex, u32)>;
+
+/// The end of a run of a guest.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    pub call: CallIndex,
+    pub attempt: u32,
+    pub ended: RunEnd,
+    /// The policy's verdict on the step that the call waits for.
+    pub verdict: Verdict,
+    /// `None`: the guest never ran.
+    pub receipt: Option<Receipt>,
+    /// The last run of the call that recorded a result in its journal. It counts if the call could not be continued.
+    pub recorded: Option<u32>,
+}
+
+impl Finished {
+    /// The end of a run without a verdict, a receipt and a journal.
+    #[must_use]
+    pub fn new(call: CallIndex, attempt: u32, ended: impl Into<RunEnd>) -> Self {
+        Self { call, attempt, ended: ended.into(), verdict: Verdict::default(), receipt: None, recorded: None }
+    }
+}
+
+/// What is known when time has passed.
+#[derive(Debug, Clone)]
+pub struct Tick {
+    /// The calls that this host runs now.
+    pub alive: Vec<CallIndex>,
+    /// The client calls for whose tool a client is attached.
+    pub attended: Vec<CallIndex>,
+    /// Since when clients could attach to this host.
+    pub open_since: Timestamp,
+    /// The verdicts of the policy rechecks before timeout approvals. A suspension without one continues to wait.
+    pub rechecked: Vec<(SuspensionId, Verdict)>,
+    pub recorded: LastRuns,
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use expect_test::Expect;
 use recorded::RecordedTurn;
 
-use super::{AnswerChecks, CheckedAnswer, Input, Requested};
+use super::{AnswerChecks, CheckedAnswer, Finished, Input, LastRuns, Requested, Tick};
 use crate as domain;
 use crate::{
     CallId, CallIndex, Digest, Event, Json, Outcome, PluginName, Principal, PrincipalId, Receipt, Refusal, Span,
@@ -201,44 +201,38 @@ impl RecordedTurn {
                 self.now += argument.trim_start_matches('+').parse::<u64>().unwrap() * 1000;
                 let all = || (0..).map(CallIndex).take(self.turn.calls.len()).collect();
                 let rest: Vec<_> = words.collect();
-                Input::Tick {
+                Input::Tick(Tick {
                     alive: if rest.contains(&"alive") { all() } else { Vec::new() },
                     attended: if rest.contains(&"attended") { all() } else { Vec::new() },
                     open_since: Timestamp::from_millis(if rest.contains(&"opened") { self.now } else { 0 }),
                     rechecked: if rest.contains(&"unchecked") { Vec::new() } else { self.rechecked(&rest) },
-                }
+                    recorded: recorded(&rest),
+                })
             }
             "restart" => {
                 self.owner += 1;
-                let run = argument.strip_prefix("recorded=").map(|run| run.parse().unwrap());
-                Input::Restarted { recorded: run.map(|run| (CallIndex(0), run)).into_iter().collect() }
+                Input::Restarted { recorded: recorded(&[argument]) }
             }
             "left" => Input::ClientsLeft { calls: vec![call] },
             "return" => self.returned(argument),
             "cancel" => Input::Cancel { by: principal("agent", &[Role::Caller]) },
-            "finish" => Input::Finished {
-                call,
-                attempt,
-                ended: Outcome::Ok { value: Json::unchecked("1"), trusted: true }.into(),
-                verdict: Verdict::default(),
-                receipt: Some(Receipt { host_calls: 3, ..Receipt::default() }),
-            },
-            "late" => Input::Finished {
-                call,
-                attempt: attempt.saturating_sub(1),
-                ended: Outcome::Expired.into(),
-                verdict: Verdict::default(),
-                receipt: None,
-            },
+            "finish" => {
+                let outcome = Outcome::Ok { value: Json::unchecked("1"), trusted: true };
+                let receipt = Some(Receipt { host_calls: 3, ..Receipt::default() });
+                Input::Finished(Finished { receipt, ..Finished::new(call, attempt, outcome) })
+            }
+            "late" => Input::Finished(Finished::new(call, attempt.saturating_sub(1), Outcome::Expired)),
             "fail" => {
                 let failure = Failure::new(FailureCode::Trapped, "trap");
-                let ended = Outcome::Failed(failure).into();
-                Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt: None }
+                Input::Finished(Finished::new(call, attempt, Outcome::Failed(failure)))
             }
             "ask" | "propose" | "await" | "call" | "sleep" | "limit" | "repeat" | "doubt" | "doubts" => {
                 let receipt = Some(Receipt { host_calls: 5, peak_memory: 7, ..Receipt::default() });
-                let (ended, verdict) = (steps::end(verb, self.now), steps::verdict(words.next()));
-                Input::Finished { call, attempt, ended, verdict, receipt }
+                let ended = steps::end(verb, self.now);
+                let rest: Vec<_> = words.collect();
+                let verdict = steps::verdict(rest.first().copied());
+                let recorded = recorded(&rest).first().map(|(_, run)| *run);
+                Input::Finished(Finished { call, attempt, ended, verdict, receipt, recorded })
             }
             "decide" => {
                 let arguments = words.next().map(Json::unchecked);
@@ -276,4 +270,10 @@ fn check_with(rejection: Rejection, calls: &str, steps: &str, expected: &Expect)
         }
     };
     expected.assert_eq(&found);
+}
+
+/// The last runs that recorded a result, as the word `recorded=RUN` says for the first call.
+fn recorded(words: &[&str]) -> LastRuns {
+    let run = words.iter().find_map(|word| word.strip_prefix("recorded="));
+    run.map(|run| (CallIndex(0), run.parse().unwrap())).into_iter().collect()
 }

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{principal, submit};
-use crate::turn::{CheckedAnswer, Input};
+use crate::turn::{CheckedAnswer, Finished, Input};
 use crate::{
     Call, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation,
     event::Rejection,
@@ -226,15 +226,7 @@ fn results_of_a_turn_have_a_bound_in_sum() {
     let value = |text: &str| Json::unchecked(text);
     for (call, result) in [(0, "\"12345\""), (1, "1234"), (2, "123")] {
         let outcome = Outcome::Ok { value: value(result), trusted: true };
-        world
-            .decide(Input::Finished {
-                call: CallIndex(call),
-                attempt: 1,
-                ended: outcome.into(),
-                verdict: Verdict::default(),
-                receipt: None,
-            })
-            .unwrap();
+        world.decide(Input::Finished(Finished::new(CallIndex(call), 1, outcome))).unwrap();
     }
     let mut answer = world.answer(3, "result");
     answer.data = Some(value("1"));

@@ -5,6 +5,7 @@ use expect_test::expect;
 use std::sync::Arc;
 
 use super::{check, principal, submit};
+use crate::turn::{Finished, Input};
 use crate::{
     CallIndex, Digest, Json, Outcome, Span, Timestamp, Turn,
     approvers::{Escalate, Need},
@@ -120,8 +121,8 @@ fn demanded(question: Question) -> super::RecordedTurn {
     let wait = StepWait::Approval { question, subject: Json::unchecked("7"), editable: Editable::Nothing };
     let ended = RunEnd::Waits(StepRequest { digest: Digest::of("demanded"), wait });
     let verdict = verdict(Some("asked"));
-    let input = crate::turn::Input::Finished { call: CallIndex(0), attempt: 1, ended, verdict, receipt: None };
-    world.decide(input).unwrap();
+    let finished = Finished { verdict, ..Finished::new(CallIndex(0), 1, ended) };
+    world.decide(Input::Finished(finished)).unwrap();
     world
 }
 
@@ -136,7 +137,7 @@ fn approval_in_the_middle_meets_the_needs_of_guest_and_rule() {
     assert_eq!(world.step("approve 0"), "0 vote of ann\n");
     let mut answer = world.answer(0, "approve");
     answer.by = principal("ben", &[Role::Approver]);
-    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    world.decide(Input::Resolve(Box::new(answer))).unwrap();
     let ends: Vec<_> = world.turn.calls[0].steps().map(|step| step.end).collect();
     assert_eq!(ends, [StepEnd::Approved(Json::unchecked("7"))]);
 }
@@ -147,7 +148,7 @@ fn approval_in_the_middle_escalates_as_the_rule_says() {
     let approve = |world: &super::RecordedTurn| {
         let mut answer = world.answer(0, "approve");
         answer.by = principal("root", &[Role::Admin]);
-        crate::turn::Input::Resolve(Box::new(answer))
+        Input::Resolve(Box::new(answer))
     };
     assert!(world.decide(approve(&world)).is_err(), "only ben may approve at first");
     assert_eq!(world.turn.next_due().unwrap().at, Timestamp::from_millis(60_000));
@@ -321,6 +322,51 @@ fn runs_that_recorded_a_result_do_not_end_a_call() {
 }
 
 #[test]
+fn run_that_cannot_be_continued_counts_from_the_last_result_too() {
+    // Four kills with progress, and then runs that fail while they repeat.
+    check(
+        "server:durable=yes",
+        "restart recorded=1; restart recorded=2; restart recorded=3; restart recorded=4; repeat 0 recorded=5; \
+         repeat 0 recorded=5; repeat 0 recorded=5; repeat 0 recorded=5; repeat 0 recorded=5",
+        &expect![[r#"
+            0 started #1
+            0 started #2
+            0 started #3
+            0 started #4
+            0 started #5
+            0 started #6
+            0 started #7
+            0 started #8
+            0 started #9
+            0 settled in_doubt
+            turn settled
+        "#]],
+    );
+}
+
+#[test]
+fn run_whose_lease_ended_counts_from_the_last_result_too() {
+    check(
+        "server:durable=yes",
+        "tick +1000 recorded=1; tick +1000 recorded=2; tick +1000 recorded=3; tick +1000 recorded=4; tick +1000 recorded=5; \
+         tick +1000 recorded=5; tick +1000 recorded=5; tick +1000 recorded=5; tick +1000 recorded=5",
+        &expect![[r#"
+            0 started #1
+            0 started #2
+            0 started #3
+            0 started #4
+            0 started #5
+            0 started #6
+            0 started #7
+            0 started #8
+            0 started #9
+            0 settled in_doubt
+            turn settled
+        "#]],
+    );
+}
+
+#[test]
 fn crashes_before_the_last_step_do_not_end_a_call() {
     check(
         "server:durable=yes",
@@ -376,7 +422,7 @@ fn approved_step_opens_no_gate_and_edits_no_arguments() {
     assert_eq!(call.asked_about(open.id).as_str(), "{\"b\":2}");
     let mut answer = world.answer(0, "approve");
     answer.arguments = Some(Json::unchecked("{\"b\":3}"));
-    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    world.decide(Input::Resolve(Box::new(answer))).unwrap();
     let call = &world.turn.calls[0];
     assert_eq!((call.arguments.as_str(), call.approved), ("{\"a\":1}", approved));
     let ends: Vec<_> = call.steps().map(|step| (step.digest, step.end)).collect();
@@ -390,7 +436,7 @@ fn step_after_an_edited_approval_knows_what_was_submitted() {
     let mut world = submit("server!:durable=yes,editable=all", Rejection::ContinueSiblings).unwrap();
     let mut answer = world.answer(0, "approve");
     answer.arguments = Some(Json::unchecked("{\"a\":2}"));
-    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    world.decide(Input::Resolve(Box::new(answer))).unwrap();
     world.step("ask 0");
     let of_open = |turn: &Turn| {
         let (_, call, open) = turn.pending().next().unwrap();
@@ -439,7 +485,7 @@ fn bytes_of_questions_and_answers_are_limited() {
     assert_eq!(world.turn.calls[0].step_bytes(), 6 + 7);
     let mut answer = world.answer(0, "approve");
     answer.arguments = Some(Json::unchecked("{\"b\":333333333333333}"));
-    world.decide(crate::turn::Input::Resolve(Box::new(answer))).unwrap();
+    world.decide(Input::Resolve(Box::new(answer))).unwrap();
     assert_eq!(world.turn.calls[0].step_bytes(), 6 + 7 + 21);
     let mut waiting = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
     waiting.step("await 0");
