@@ -13,7 +13,6 @@ use domain::{
     CallId, CallIndex, ConversationId, Event, Json, Outcome, OwnerId, PrincipalId, Span, Timestamp, Turn, TurnId,
     call::Plan,
     event::Rejection,
-    gate::Verdict,
     suspension::Asked,
     turn::{Context as Deciding, Finished, Input, Requested, Submission, TurnSettings},
 };

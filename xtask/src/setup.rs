@@ -23,6 +23,13 @@ pub(crate) fn toolchain() -> Result<()> {
     component("clippy", "cargo clippy --version")
 }
 
+/// The free space of the disk that the repository is on, in gigabytes.
+pub(crate) fn free_space() -> Option<u64> {
+    let table = Invocation::new("df -Pk .").output().ok()?;
+    let kilobytes: u64 = table.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    Some(kilobytes / 1_000_000)
+}
+
 /// Makes sure that guests can be compiled.
 pub(crate) fn guest_target() -> Result<()> {
     target(GUEST_TARGET)

@@ -26,6 +26,9 @@ use crate::workspace::{self, Invocation};
 /// The other workspaces. They are compiled for guests, and natively for their tests.
 const OTHERS: [&str; 3] = ["plugins", "sdk/rust", "tests/illegal"];
 
+/// The disk space that a first run takes, in gigabytes.
+const NEEDED_SPACE: u64 = 12;
+
 /// A step. They run in this order, which puts quick failures first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -214,6 +217,10 @@ fn everywhere(line: &str) -> Vec<Invocation> {
 pub(crate) fn run(without: &[Part]) -> Result<()> {
     console::headline("setup");
     setup::toolchain()?;
+    if let Some(free) = setup::free_space().filter(|free| *free < NEEDED_SPACE) {
+        let needed = format!("a first run takes {NEEDED_SPACE} GB of disk, and {free} GB are free");
+        console::line(&console::toned(Tone::Waiting, &needed));
+    }
     let (mut took, mut unchecked) = (Vec::new(), Vec::new());
     for part in Part::ALL {
         if without.contains(&part) {
@@ -251,7 +258,10 @@ fn table(took: &[(Part, Duration)], without: &[Part], failed: bool) {
     let total = console::duration(took.iter().map(|(_, time)| *time).sum());
     let names: Vec<&str> = without.iter().map(|part| part.name()).collect();
     let verdict = match (failed, names.is_empty()) {
-        (true, _) => format!("failed after {total}"),
+        (true, _) => {
+            let free = setup::free_space().map(|free| format!("; {free} GB of disk are free")).unwrap_or_default();
+            format!("failed after {total}{free}")
+        }
         (false, true) => format!("everything passed in {total}"),
         (false, false) => format!("passed in {total}, without {}, which CI runs too", names.join(", ")),
     };

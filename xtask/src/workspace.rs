@@ -28,6 +28,11 @@ pub(crate) fn release_binary(name: &str) -> Result<PathBuf> {
     Ok(target.join("release").join(debug.file_name().unwrap_or_default()))
 }
 
+#[expect(clippy::disallowed_methods, reason = "only commands of xtask depend on it")]
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some()
+}
+
 /// A command in a folder of the repository, as a user can type it.
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation {
@@ -79,7 +84,7 @@ impl Invocation {
             .args(words)
             .current_dir(root().join(self.folder))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
-        if std::env::var_os("CI").is_some() {
+        if is_ci() {
             // A machine that builds once needs no caches of the compiler for the next time. They take gigabytes.
             command.env("CARGO_INCREMENTAL", "0");
         }

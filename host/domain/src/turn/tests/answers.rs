@@ -6,11 +6,7 @@ use super::{principal, submit};
 use crate::turn::{CheckedAnswer, Finished, Input};
 use crate::{
     Call, CallIndex, ConversationId, Digest, Json, Outcome, OwnerId, Refusal, SuspensionId, Violation,
-    event::Rejection,
-    gate::{RuleEffect, Verdict},
-    outcome::FailureCode,
-    principal::Role,
-    suspension::SuspensionEnd,
+    event::Rejection, gate::RuleEffect, outcome::FailureCode, principal::Role, suspension::SuspensionEnd,
 };
 
 #[test]
