@@ -1,5 +1,5 @@
-"""Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed, as long as it
-takes. The host may be stopped meanwhile."""
+"""Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed. Each wait may take
+days, and the host may be stopped meanwhile."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ class Health:
 def roll_out(
     version: Annotated[str, Field("For example 1.4.2.", pattern=r"^[0-9A-Za-z][0-9A-Za-z._+-]{0,63}$")],
     call: Call,
-    settles_s: Annotated[int, Field("The seconds that it gets before people decide, or it is verified.", minimum=1, maximum=86_400)] = 5,
+    settles_s: Annotated[int, Field("The seconds before people decide, or it is verified.", minimum=1, maximum=86_400)] = 5,
     signal: Annotated[
         str | None,
         Field("The signal that reports its health. Without it, people say whether it is healthy.", min_length=1, max_length=64),
@@ -86,14 +86,14 @@ def request(path: str, body: dict[str, Any]) -> None:
 
 
 def asked(plan: Plan, call: Call) -> str | None:
-    """What people say is wrong with it."""
+    """The fault, if people say that it is broken."""
     choice = call.choose(f"Is {plan.version} healthy in {plan.environment}?", ["healthy", "broken"])
     call.log("info", f"people say that it is {choice.decision}")
     return None if choice.decision == "healthy" else f"people say that it is {choice.decision}"
 
 
 def reported(plan: Plan, signal: str, call: Call) -> str | None:
-    """What a monitoring system reports to be wrong with it, or that nothing is reported in time."""
+    """The fault, if a monitoring system reports one, or nothing in time."""
     metadata = {"version": plan.version, "environment": plan.environment}
     prompt = f"The health of {plan.version} in {plan.environment}"
     try:
@@ -105,7 +105,7 @@ def reported(plan: Plan, signal: str, call: Call) -> str | None:
 
 
 def verified(version: str) -> str | None:
-    """Why the service does not confirm that the deployed version is healthy."""
+    """The fault, unless the service confirms that the deployed version is healthy."""
     try:
         health = http.get(url(f"deployments/{version}")).raise_for_status().json()
     except ToolError as error:

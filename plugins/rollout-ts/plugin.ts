@@ -1,5 +1,5 @@
-// Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed, as long as it
-// takes. The host may be stopped meanwhile.
+// Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed. Each wait may take
+// days, and the host may be stopped meanwhile.
 
 import { type Call, Failure, plugin, tool, WaitError } from "@toolgate/sdk";
 import { required } from "@toolgate/sdk/config";
@@ -19,7 +19,7 @@ const release = z.strictObject({
     .min(1)
     .max(86_400)
     .default(5)
-    .describe("The seconds that it gets before people decide, or it is verified."),
+    .describe("The seconds before people decide, or it is verified."),
   deploy: z
     .boolean()
     .default(false)
@@ -103,7 +103,7 @@ function send(path: string, json: unknown): void {
   request(url(path), { method: "POST", json }).successful();
 }
 
-/** What people say is wrong with it. */
+/** The fault, if people say that it is broken. */
 function asked({ version, environment }: Plan, call: Call): string | undefined {
   const { decision } = call.choose({
     prompt: `Is ${version} healthy in ${environment}?`,
@@ -113,7 +113,7 @@ function asked({ version, environment }: Plan, call: Call): string | undefined {
   return decision === "healthy" ? undefined : `people say that it is ${decision}`;
 }
 
-/** What a monitoring system reports to be wrong with it, or that nothing is reported in time. */
+/** The fault, if a monitoring system reports one, or nothing in time. */
 function reported({ version, environment }: Plan, signal: string, call: Call): string | undefined {
   const prompt = `The health of ${version} in ${environment}`;
   try {
@@ -127,7 +127,7 @@ function reported({ version, environment }: Plan, signal: string, call: Call): s
   }
 }
 
-/** Why the service does not confirm that the deployed version is healthy. */
+/** The fault, unless the service confirms that the deployed version is healthy. */
 function verified(version: string): string | undefined {
   try {
     const answer = request(url(`deployments/${version}`)).successful();

@@ -1,5 +1,5 @@
-//! Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed, as long as it
-//! takes. The host may be stopped meanwhile.
+//! Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed. Each wait may take
+//! days, and the host may be stopped meanwhile.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ struct Release {
     /// For example `1.4.2`.
     #[schemars(regex(pattern = r"^[0-9A-Za-z][0-9A-Za-z._+-]{0,63}$"))]
     version: String,
-    /// The time that it gets before people decide about it, or before it is verified, in seconds.
+    /// The seconds before people decide, or it is verified.
     #[serde(default = "settling")]
     #[schemars(range(min = 1, max = 86_400))]
     settles_s: u64,
@@ -118,7 +118,7 @@ fn request(path: &str, body: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What people say is wrong with it.
+/// The fault, if people say that it is broken.
 fn asked(plan: &Plan, call: &Call) -> Result<Option<String>, Failure> {
     let prompt = format!("Is {} healthy in {}?", plan.version, plan.environment);
     let decision = call.choose(Question::new(prompt), &["healthy", "broken"])?.decision;
@@ -126,7 +126,7 @@ fn asked(plan: &Plan, call: &Call) -> Result<Option<String>, Failure> {
     Ok((decision != "healthy").then(|| format!("people say that it is {decision}")))
 }
 
-/// What a monitoring system reports to be wrong with it, or that nothing is reported in time.
+/// The fault, if a monitoring system reports one, or nothing in time.
 fn reported(plan: &Plan, signal: &str, call: &Call) -> Result<Option<String>, Failure> {
     let about = External::new(format!("The health of {} in {}", plan.version, plan.environment));
     let metadata = json!({"version": plan.version, "environment": plan.environment});
@@ -141,7 +141,7 @@ fn reported(plan: &Plan, signal: &str, call: &Call) -> Result<Option<String>, Fa
     }
 }
 
-/// Why the service does not confirm that the deployed version is healthy.
+/// The fault, unless the service confirms that the deployed version is healthy.
 fn verified(version: &str) -> Result<Option<String>, Failure> {
     let answer = Request::get(url(&format!("deployments/{version}"))?).send().map_err(Failure::from);
     Ok(match answer.and_then(Response::successful).and_then(|answer| answer.json::<Value>()) {
