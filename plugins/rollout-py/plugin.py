@@ -1,10 +1,10 @@
-"""Rolls a version out. One call asks people twice in the middle of its code and waits in between, as long as it takes. The
-host may be stopped meanwhile."""
+"""Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed. Each wait may take
+days, and the host may be stopped meanwhile."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from toolgate import Call, Field, config, durable, http, tool
+from toolgate import Call, Field, ToolError, config, durable, http, tool
 
 
 @dataclass
@@ -33,9 +33,9 @@ class Health:
 
 @tool(name="roll_out_py", title="Roll out a version", durable=True)
 def roll_out(
-    version: Annotated[str, Field("For example 1.4.2.", min_length=1, max_length=64)],
+    version: Annotated[str, Field("For example 1.4.2.", pattern=r"^[0-9A-Za-z][0-9A-Za-z._+-]{0,63}$")],
     call: Call,
-    settles_s: Annotated[int, Field("The seconds that it gets before its health is checked.", minimum=1, maximum=86_400)] = 5,
+    settles_s: Annotated[int, Field("The seconds before people decide, or it is verified.", minimum=1, maximum=86_400)] = 5,
     signal: Annotated[
         str | None,
         Field("The signal that reports its health. Without it, people say whether it is healthy.", min_length=1, max_length=64),
@@ -63,34 +63,57 @@ def roll_out(
         (deployed,) = call.call_tools(("roll_out_py_deploy", plan))
         if deployed.error:
             return {"state": "not deployed", "reason": deployed.error.message, "plan": plan}
-    call.sleep(settles_s)
-    healthy = reported(plan, signal, call) if signal else asked(plan, call)
-    return {"state": "done" if healthy else "rolled back", "plan": plan}
+    if signal:
+        fault = reported(plan, signal, call)
+        if not fault:
+            call.sleep(settles_s)
+            fault = verified(version) if deploy else None
+    else:
+        call.sleep(settles_s)
+        fault = asked(plan, call)
+    return {"state": "rolled back", "reason": fault, "plan": plan} if fault else {"state": "done", "plan": plan}
+
+
+def url(path: str) -> str:
+    """An address of the service that the operator configured."""
+    return f"{config.required('service').rstrip('/')}/{path}"
 
 
 def request(path: str, body: dict[str, Any]) -> None:
-    """Sends a request to the service that the operator configured. The host adds an `Idempotency-Key`. A kill of the host can
-    interrupt the request. The host then sends it again with the same key, if the grant says `idempotent = true`."""
-    http.post(f"{config.required('service').rstrip('/')}/{path}", json=body).raise_for_status()
+    """Sends a request to the service. The host adds an `Idempotency-Key`. A kill of the host can interrupt the request. The host
+    then sends it again with the same key, if the grant says `idempotent = true`."""
+    http.post(url(path), json=body).raise_for_status()
 
 
-def asked(plan: Plan, call: Call) -> bool:
-    """Whether people say that it is healthy."""
+def asked(plan: Plan, call: Call) -> str | None:
+    """The fault, if people say that it is broken."""
     choice = call.choose(f"Is {plan.version} healthy in {plan.environment}?", ["healthy", "broken"])
     call.log("info", f"people say that it is {choice.decision}")
-    return choice.decision == "healthy"
+    return None if choice.decision == "healthy" else f"people say that it is {choice.decision}"
 
 
-def reported(plan: Plan, signal: str, call: Call) -> bool:
-    """Whether a monitoring system reports in time that it is healthy."""
+def reported(plan: Plan, signal: str, call: Call) -> str | None:
+    """The fault, if a monitoring system reports one, or nothing in time."""
     metadata = {"version": plan.version, "environment": plan.environment}
     prompt = f"The health of {plan.version} in {plan.environment}"
     try:
         health = call.await_external(prompt, Health, signal=signal, metadata=metadata)
     except durable.Expired:
-        return False
+        return "nothing is reported in time"
     call.log("info", f"it is reported: {health.detail or 'no detail'}")
-    return health.healthy
+    return None if health.healthy else health.detail or "it is reported as broken"
+
+
+def verified(version: str) -> str | None:
+    """The fault, unless the service confirms that the deployed version is healthy."""
+    try:
+        health = http.get(url(f"deployments/{version}")).raise_for_status().json()
+    except ToolError as error:
+        return str(error)
+    match health:
+        case {"healthy": True}:
+            return None
+    return "the service does not say that it is healthy"
 
 
 @tool(

@@ -1,7 +1,7 @@
-// Rolls a version out. One call asks people twice in the middle of its code and waits in between, as long as it takes. The host
-// may be stopped meanwhile.
+// Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed. Each wait may take
+// days, and the host may be stopped meanwhile.
 
-import { type Call, plugin, tool, WaitError } from "@toolgate/sdk";
+import { type Call, Failure, plugin, tool, WaitError } from "@toolgate/sdk";
 import { required } from "@toolgate/sdk/config";
 import { request } from "@toolgate/sdk/http";
 import * as z from "zod";
@@ -10,13 +10,16 @@ const text = z.string().min(1).max(64);
 
 /** The version to roll out. */
 const release = z.strictObject({
-  version: text.describe("For example 1.4.2."),
+  version: z
+    .string()
+    .regex(/^[0-9A-Za-z][0-9A-Za-z._+-]{0,63}$/)
+    .describe("For example 1.4.2."),
   settles_s: z
     .int()
     .min(1)
     .max(86_400)
     .default(5)
-    .describe("The seconds that it gets before its health is checked."),
+    .describe("The seconds before people decide, or it is verified."),
   deploy: z
     .boolean()
     .default(false)
@@ -68,9 +71,18 @@ function rollOut({ version, settles_s, deploy, signal }: z.output<typeof release
     const [deployed] = call.callTools([{ tool: "roll_out_ts_deploy", arguments: plan }]);
     if (!deployed.ok) return { state: "not deployed", reason: deployed.error.message, plan };
   }
-  call.sleep(settles_s * 1000);
-  const healthy = signal === undefined ? asked(plan, call) : reported(plan, signal, call);
-  return { state: healthy ? "done" : "rolled back", plan };
+  let fault: string | undefined;
+  if (signal === undefined) {
+    call.sleep(settles_s * 1000);
+    fault = asked(plan, call);
+  } else {
+    fault = reported(plan, signal, call);
+    if (fault === undefined) {
+      call.sleep(settles_s * 1000);
+      if (deploy) fault = verified(version);
+    }
+  }
+  return fault === undefined ? { state: "done", plan } : { state: "rolled back", reason: fault, plan };
 }
 
 /** Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid. */
@@ -80,34 +92,49 @@ function carryOut(deployed: Plan, call: Call) {
   return { instances: deployed.instances };
 }
 
+/** An address of the service that the operator configured. */
+const url = (path: string) => `${required("service").replace(/\/$/, "")}/${path}`;
+
 /**
- * Sends a request to the service that the operator configured. The host adds an `Idempotency-Key`. A kill of the host can
- * interrupt the request. The host then sends it again with the same key, if the grant says `idempotent = true`.
+ * Sends a request to the service. The host adds an `Idempotency-Key`. A kill of the host can interrupt the request. The host
+ * then sends it again with the same key, if the grant says `idempotent = true`.
  */
 function send(path: string, json: unknown): void {
-  request(`${required("service").replace(/\/$/, "")}/${path}`, { method: "POST", json }).successful();
+  request(url(path), { method: "POST", json }).successful();
 }
 
-/** Whether people say that it is healthy. */
-function asked({ version, environment }: Plan, call: Call): boolean {
+/** The fault, if people say that it is broken. */
+function asked({ version, environment }: Plan, call: Call): string | undefined {
   const { decision } = call.choose({
     prompt: `Is ${version} healthy in ${environment}?`,
     choices: ["healthy", "broken"],
   });
   call.log("info", `people say that it is ${decision}`);
-  return decision === "healthy";
+  return decision === "healthy" ? undefined : `people say that it is ${decision}`;
 }
 
-/** Whether a monitoring system reports in time that it is healthy. */
-function reported({ version, environment }: Plan, signal: string, call: Call): boolean {
+/** The fault, if a monitoring system reports one, or nothing in time. */
+function reported({ version, environment }: Plan, signal: string, call: Call): string | undefined {
   const prompt = `The health of ${version} in ${environment}`;
   try {
     const metadata = { version, environment };
     const { healthy, detail } = call.awaitExternal({ prompt, schema: report, signal, metadata });
     call.log("info", `it is reported: ${detail ?? "no detail"}`);
-    return healthy;
+    return healthy ? undefined : (detail ?? "it is reported as broken");
   } catch (error) {
-    if (ended(error, "expired")) return false;
+    if (ended(error, "expired")) return "nothing is reported in time";
+    throw error;
+  }
+}
+
+/** The fault, unless the service confirms that the deployed version is healthy. */
+function verified(version: string): string | undefined {
+  try {
+    const answer = request(url(`deployments/${version}`)).successful();
+    const health = answer.json<{ healthy?: unknown } | null>();
+    return health?.healthy === true ? undefined : "the service does not say that it is healthy";
+  } catch (error) {
+    if (error instanceof Failure) return error.message;
     throw error;
   }
 }

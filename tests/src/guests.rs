@@ -28,7 +28,7 @@ pub fn plugin(name: &str) -> Vec<u8> {
 pub fn rollout_grants(plugin: &str, service: &str, calls: &[&str]) -> String {
     format!(
         "[plugin.{plugin}]\ncomponent = \"any\"\n[plugin.{plugin}.grants]\ncalls = {calls:?}\nconfig = {{ service = \"{service}\" }}\n\
-         http = [{{ url = \"{service}\", methods = [\"POST\"], private = true, idempotent = true }}]\n"
+         http = [{{ url = \"{service}\", methods = [\"GET\", \"POST\"], private = true, idempotent = true }}]\n"
     )
 }
 

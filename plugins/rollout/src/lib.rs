@@ -1,19 +1,19 @@
-//! Rolls a version out. One call asks people twice in the middle of its code and waits in between, as long as it takes. The
-//! host may be stopped meanwhile.
+//! Rolls a version out. One call asks people, waits for a report and for time, and verifies what it deployed. Each wait may take
+//! days, and the host may be stopped meanwhile.
 
 use std::time::Duration;
 
 use toolgate_sdk::config;
-use toolgate_sdk::http::Request;
+use toolgate_sdk::http::{Request, Response};
 use toolgate_sdk::prelude::*;
 
 /// The version to roll out.
 #[derive(Deserialize, JsonSchema)]
 struct Release {
     /// For example `1.4.2`.
-    #[schemars(length(min = 1, max = 64))]
+    #[schemars(regex(pattern = r"^[0-9A-Za-z][0-9A-Za-z._+-]{0,63}$"))]
     version: String,
-    /// The time that it gets before people decide about it, in seconds.
+    /// The seconds before people decide, or it is verified.
     #[serde(default = "settling")]
     #[schemars(range(min = 1, max = 86_400))]
     settles_s: u64,
@@ -79,12 +79,24 @@ fn roll_out(release: Release, call: &Call) -> Result<Value, Failure> {
             return Ok(json!({"state": "not deployed", "reason": error.message, "plan": plan}));
         }
     }
-    call.sleep(Duration::from_secs(release.settles_s));
-    let state = match release.signal {
-        Some(signal) => reported(&plan, &signal, call)?,
-        None => asked(&plan, call)?,
+    let settles = Duration::from_secs(release.settles_s);
+    let fault = match release.signal {
+        Some(signal) => match reported(&plan, &signal, call)? {
+            None => {
+                call.sleep(settles);
+                if release.deploy { verified(&plan.version)? } else { None }
+            }
+            fault => fault,
+        },
+        None => {
+            call.sleep(settles);
+            asked(&plan, call)?
+        }
     };
-    Ok(json!({"state": state, "plan": plan}))
+    Ok(match fault {
+        None => json!({"state": "done", "plan": plan}),
+        Some(reason) => json!({"state": "rolled back", "reason": reason, "plan": plan}),
+    })
 }
 
 /// Deploys a version. The host runs this only if a person has approved exactly this plan, which no workflow can avoid.
@@ -94,35 +106,49 @@ fn deploy(plan: Plan, call: &Call) -> Result<Value, Failure> {
     Ok(json!({"instances": plan.instances}))
 }
 
-/// Sends a request to the service that the operator configured. The host adds an `Idempotency-Key`. A kill of the host can
-/// interrupt the request. The host then sends it again with the same key, if the grant says `idempotent = true`.
+/// An address of the service that the operator configured.
+fn url(path: &str) -> Result<String, Failure> {
+    Ok(format!("{}/{path}", config::required("service")?.trim_end_matches('/')))
+}
+
+/// Sends a request to the service. The host adds an `Idempotency-Key`. A kill of the host can interrupt the request. The host
+/// then sends it again with the same key, if the grant says `idempotent = true`.
 fn request(path: &str, body: &impl Serialize) -> Result<(), Failure> {
-    let service = config::required("service")?;
-    Request::post(format!("{}/{path}", service.trim_end_matches('/'))).json(body)?.send()?.successful()?;
+    Request::post(url(path)?).json(body)?.send()?.successful()?;
     Ok(())
 }
 
-/// The state that people say it is in.
-fn asked(plan: &Plan, call: &Call) -> Result<&'static str, Failure> {
+/// The fault, if people say that it is broken.
+fn asked(plan: &Plan, call: &Call) -> Result<Option<String>, Failure> {
     let prompt = format!("Is {} healthy in {}?", plan.version, plan.environment);
-    let healthy = call.choose(Question::new(prompt), &["healthy", "broken"])?;
-    call.log(Level::Info, &format!("people say that it is {}", healthy.decision));
-    Ok(if healthy.decision == "healthy" { "done" } else { "rolled back" })
+    let decision = call.choose(Question::new(prompt), &["healthy", "broken"])?.decision;
+    call.log(Level::Info, &format!("people say that it is {decision}"));
+    Ok((decision != "healthy").then(|| format!("people say that it is {decision}")))
 }
 
-/// The state that a monitoring system reports. Without a report in time, it is rolled back.
-fn reported(plan: &Plan, signal: &str, call: &Call) -> Result<&'static str, Failure> {
+/// The fault, if a monitoring system reports one, or nothing in time.
+fn reported(plan: &Plan, signal: &str, call: &Call) -> Result<Option<String>, Failure> {
     let about = External::new(format!("The health of {} in {}", plan.version, plan.environment));
     let metadata = json!({"version": plan.version, "environment": plan.environment});
     let health: Result<Health, _> = call.await_external(about.signal(signal).metadata(metadata));
     match health {
-        Err(WaitError::Expired) => Ok("rolled back"),
+        Err(WaitError::Expired) => Ok(Some("nothing is reported in time".into())),
         Err(error) => Err(error.into()),
         Ok(health) => {
             call.log(Level::Info, &format!("it is reported: {}", health.detail.as_deref().unwrap_or("no detail")));
-            Ok(if health.healthy { "done" } else { "rolled back" })
+            Ok((!health.healthy).then(|| health.detail.unwrap_or_else(|| "it is reported as broken".into())))
         }
     }
+}
+
+/// The fault, unless the service confirms that the deployed version is healthy.
+fn verified(version: &str) -> Result<Option<String>, Failure> {
+    let answer = Request::get(url(&format!("deployments/{version}"))?).send().map_err(Failure::from);
+    Ok(match answer.and_then(Response::successful).and_then(|answer| answer.json::<Value>()) {
+        Ok(health) if health["healthy"] == true => None,
+        Ok(_) => Some("the service does not say that it is healthy".into()),
+        Err(Failure::InvalidArguments(why) | Failure::Failed(why) | Failure::Unavailable(why)) => Some(why),
+    })
 }
 
 toolgate_sdk::plugin! {
@@ -144,28 +170,50 @@ mod tests {
 
     use super::*;
     use toolgate_sdk::durable::{NotCarriedOut, Wait};
-    use toolgate_sdk::http::Response;
+    use toolgate_sdk::http::Error;
     use toolgate_sdk::testing::{Attempt, check};
 
     fn attempt() -> Attempt {
         Attempt::at("roll_out", json!({"version": "1.4.2"})).answered(json!({"environment": "live"}))
     }
 
-    /// The URL and the body of each request.
+    /// The URL and the body of each request. A GET has none.
     type Sent = Rc<RefCell<Vec<(String, Value)>>>;
 
-    /// With a service. Returns the requests that it gets.
-    fn with_service(attempt: Attempt, status: u16) -> (Attempt, Sent) {
+    /// A status and a body.
+    type Answer = Result<(u16, &'static str), Error>;
+
+    /// With a service that answers like this. Returns the requests that it gets.
+    fn with_service(attempt: Attempt, answer: impl Fn(&Request) -> Answer + 'static) -> (Attempt, Sent) {
         let sent = Sent::default();
         let attempt = attempt.config("service", "https://deploy.example/api/").answers({
             let sent = sent.clone();
-            move |Request { url, body, .. }| {
-                let body = String::from_utf8(body.clone().unwrap()).unwrap().parse().unwrap();
-                sent.borrow_mut().push((url.clone(), body));
-                Ok(Response { status, headers: Vec::new(), body: Vec::new() })
+            move |request: &Request| {
+                let body = request.body.clone().map(|body| String::from_utf8(body).unwrap().parse().unwrap());
+                let body = body.unwrap_or(Value::Null);
+                sent.borrow_mut().push((request.url.clone(), body));
+                answer(request).map(|(status, body)| Response { status, headers: Vec::new(), body: body.into() })
             }
         });
         (attempt, sent)
+    }
+
+    /// A rollout that waits for the signal `health`, up to the decision about its plan. A service answers its GET requests
+    /// like this.
+    fn with_signal(deploy: bool, answer: Answer) -> (Attempt, Sent) {
+        let arguments = json!({"version": "1.4.2", "signal": "health", "deploy": deploy});
+        let attempt = Attempt::at("roll_out", arguments).answered(json!({"environment": "live"})).approved();
+        let attempt = if deploy { attempt.returned(vec![Ok(json!({"instances": 3}))]) } else { attempt };
+        with_service(attempt, move |request| if request.method == "GET" { answer.clone() } else { Ok((201, "")) })
+    }
+
+    /// The result of a rollout. Without a reason, it is done.
+    fn ended(reason: Option<&str>) -> Result<Value, Failure> {
+        let plan = json!({"version": "1.4.2", "environment": "live", "instances": 3});
+        Ok(reason.map_or_else(
+            || json!({"state": "done", "plan": plan}),
+            |reason| json!({"state": "rolled back", "reason": reason, "plan": plan}),
+        ))
     }
 
     #[test]
@@ -180,6 +228,8 @@ mod tests {
         assert_eq!(run.result, Ok(json!({"state": "done", "plan": plan})));
         assert!(matches!(&run.waits[..], [Wait::Ask(_), Wait::Approve(_), Wait::Sleep(_), Wait::Ask(_)]));
         assert_eq!(run.waits[2], Wait::Sleep(Duration::from_secs(5)));
+        let broken = attempt().approved().answered(json!({"decision": "broken"})).run(&tools());
+        assert_eq!(broken.result, ended(Some("people say that it is broken")));
     }
 
     #[test]
@@ -189,7 +239,7 @@ mod tests {
         let deployment = [("https://deploy.example/api/deployments".to_owned(), plan.clone())];
         let attempt = || {
             let (attempt, built) =
-                with_service(Attempt::at("roll_out", json!({"version": "1.4.2", "deploy": true})), 201);
+                with_service(Attempt::at("roll_out", json!({"version": "1.4.2", "deploy": true})), |_| Ok((201, "")));
             (attempt.answered(json!({"environment": "live"})).approved(), built)
         };
         let (approved, built) = attempt();
@@ -201,30 +251,59 @@ mod tests {
         let denied = NotCarriedOut { code: "denied".into(), message: "a person denied it".into() };
         let run = attempt().0.returned(vec![Err(denied)]).run(&tools());
         assert_eq!(run.result, Ok(json!({"state": "not deployed", "reason": "a person denied it", "plan": plan})));
-        let (attempt, sent) = with_service(Attempt::at("roll_out_deploy", plan.clone()), 201);
+        let (attempt, sent) = with_service(Attempt::at("roll_out_deploy", plan.clone()), |_| Ok((201, "")));
         assert_eq!(attempt.run(&tools()).result, Ok(json!({"instances": 3})));
         assert_eq!(*sent.borrow(), deployment);
-        let (attempt, _) = with_service(Attempt::at("roll_out_deploy", plan), 503);
+        let (attempt, _) = with_service(Attempt::at("roll_out_deploy", plan), |_| Ok((503, "")));
         assert!(matches!(attempt.run(&tools()).result, Err(Failure::Unavailable(_))));
     }
 
     #[test]
     fn reported_health_decides_the_state() {
-        let attempt = || {
-            let arguments = json!({"version": "1.4.2", "signal": "health"});
-            Attempt::at("roll_out", arguments).answered(json!({"environment": "live"})).approved()
-        };
-        for (attempt, state) in [
-            (attempt().received(json!({"healthy": true})), "done"),
-            (attempt().received(json!({"healthy": false, "detail": "no answer"})), "rolled back"),
-            (attempt().expired(), "rolled back"),
+        let attempt = || with_signal(false, Ok((503, ""))).0;
+        for (attempt, reason) in [
+            (attempt().received(json!({"healthy": true, "detail": "all checks pass"})), None),
+            (attempt().received(json!({"healthy": false})), Some("it is reported as broken")),
+            (attempt().received(json!({"healthy": false, "detail": "no answer"})), Some("no answer")),
+            (attempt().expired(), Some("nothing is reported in time")),
         ] {
             let run = attempt.run(&tools());
-            assert_eq!(run.result.unwrap()["state"], state);
-            let Some(Wait::External(external)) = run.waits.last() else { panic!("{:?}", run.waits) };
+            assert_eq!(run.result, ended(reason));
+            let Wait::External(external) = &run.waits[2] else { panic!("{:?}", run.waits) };
             let metadata = json!({"version": "1.4.2", "environment": "live"});
             assert_eq!((&external["name"], &external["metadata"]), (&json!("health"), &metadata));
+            let settles = [Wait::Sleep(Duration::from_secs(5))];
+            assert_eq!(run.waits[3..], settles[..if reason.is_none() { 1 } else { 0 }]);
         }
+    }
+
+    #[test]
+    fn deployed_version_is_verified_after_it_has_settled() {
+        let unclear = Some("the service does not say that it is healthy");
+        for (answer, reason) in [
+            (Ok((200, r#"{"version":"1.4.2","healthy":true}"#)), None),
+            (Ok((200, r#"{"healthy":false}"#)), unclear),
+            (Ok((200, "[true]")), unclear),
+            (Ok((503, r#"{"healthy":true}"#)), Some("the server answered with status 503")),
+            (Err(Error::Unreachable("it is away".into())), Some("the request got no response: it is away")),
+        ] {
+            let (attempt, sent) = with_signal(true, answer);
+            let run = attempt.received(json!({"healthy": true})).run(&tools());
+            assert_eq!(run.result, ended(reason));
+            assert!(matches!(&run.waits[2..], [Wait::Calls(_), Wait::External(_), Wait::Sleep(_)]));
+            let verified = ("https://deploy.example/api/deployments/1.4.2".to_owned(), Value::Null);
+            assert_eq!(sent.borrow()[1..], [verified]);
+        }
+    }
+
+    #[test]
+    fn version_that_is_reported_as_broken_is_not_verified() {
+        let (attempt, sent) = with_signal(true, Ok((200, r#"{"healthy":true}"#)));
+        let run = attempt.received(json!({"healthy": false, "detail": "no answer"})).run(&tools());
+        assert_eq!(run.result, ended(Some("no answer")));
+        assert!(matches!(&run.waits[2..], [Wait::Calls(_), Wait::External(_)]));
+        let urls: Vec<_> = sent.borrow().iter().map(|(url, _)| url.clone()).collect();
+        assert_eq!(urls, ["https://deploy.example/api/builds"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ fn rolled_out() -> (Host, Value, Value) {
     };
     answer(1, json!({"decision": "answer", "data": {"environment": "live"}}));
     answer(2, json!({"decision": "approve"}));
-    let wait = waiting(&host, &turn, 4);
+    let wait = waiting(&host, &turn, 3);
     (host, turn, wait)
 }
 
@@ -73,7 +73,8 @@ fn result_by_link_ends_the_wait_after_a_kill() {
     host.restart();
     assert_eq!(host.stranger().post(link, &sick).ok(200)["replayed"], true, "the system repeats its request");
     host.stranger().post(link, &json!({"healthy": true})).problem(409, "stale");
-    rolled(&host, &turn, "rolled back");
+    let call = rolled(&host, &turn, "rolled back");
+    assert_eq!(call["content"]["result"]["reason"], "no answer", "{call:#}");
     let audit = host.admin.get("/v1/audit?action=result").ok(200);
     let entry = &audit["entries"][0];
     assert_eq!((&entry["by"], &entry["via"]), (&json!("agent"), &json!("link")), "{audit:#}");

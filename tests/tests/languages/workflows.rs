@@ -86,9 +86,12 @@ fn killed_while_deploying(host: &mut Host, service: &Server, gates: &[Value]) {
     host.start();
 }
 
-/// The service carried out one build and one deployment for each tool. The deployments came twice, because of a kill.
+/// The service carried out one build and one deployment for each tool, and each tool verified it. The deployments came twice,
+/// because of a kill.
 fn each_was_carried_out_once(service: &Server) {
     let requests = service.requests();
+    let (verified, requests): (Vec<_>, Vec<_>) = requests.iter().partition(|request| request.method == "GET");
+    assert_eq!(verified.iter().map(|request| &*request.path).collect::<Vec<_>>(), ["/deployments/1.4.2"; TOOLS.len()]);
     let keys: BTreeSet<&str> = requests.iter().map(|request| &*request.key).collect();
     assert_eq!((keys.len(), service.carried_out().len()), (2 * TOOLS.len(), 2 * TOOLS.len()), "{requests:#?}");
     for key in keys {
@@ -118,7 +121,7 @@ fn workflow_survives_kills_in_three_languages() {
     host.restart();
     killed_while_deploying(&mut host, &service, &gates);
 
-    let awaited: Vec<Value> = turns.iter().map(|turn| waiting(&host, turn, 5)).collect();
+    let awaited: Vec<Value> = turns.iter().map(|turn| waiting(&host, turn, 4)).collect();
     host.restart();
     for wait in &awaited {
         let metadata = json!({"version": "1.4.2", "environment": "live"});

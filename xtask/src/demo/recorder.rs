@@ -1,10 +1,11 @@
-//! A server that carries out each request once, by its `Idempotency-Key`, and records what it carried out.
+//! A server that carries out each request once, by its `Idempotency-Key`, and records what it carried out. A GET asks about it.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
 
 /// A running server.
 pub(crate) struct Recorder {
@@ -15,6 +16,8 @@ pub(crate) struct Recorder {
 #[derive(Default)]
 struct Seen {
     effects: Vec<Effect>,
+    /// The paths of GET requests.
+    asked: Vec<String>,
     /// Whether it does not answer, and the connections of clients that wait.
     is_silent: bool,
     unanswered: Vec<TcpStream>,
@@ -54,6 +57,11 @@ impl Recorder {
         lock(&self.seen).effects.clone()
     }
 
+    /// The paths of GET requests, in order.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        lock(&self.seen).asked.clone()
+    }
+
     /// From now on, it carries requests out and does not answer.
     pub(crate) fn fall_silent(&self) {
         lock(&self.seen).is_silent = true;
@@ -73,7 +81,9 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
 
 fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    let path = line(&mut reader)?.split(' ').nth(1).unwrap_or_default().to_owned();
+    let first = line(&mut reader)?;
+    let mut words = first.split(' ').map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (mut length, mut is_chunked, mut key) = (0, false, String::new());
     loop {
         let line = line(&mut reader)?;
@@ -91,15 +101,28 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> std::io::Result<()> {
     let body = if is_chunked { chunks(&mut reader)? } else { part(&mut reader, length)? };
     let body = String::from_utf8_lossy(&body).into_owned();
     let mut seen = lock(seen);
-    match seen.effects.iter_mut().find(|effect| effect.key == key) {
-        Some(effect) => effect.requests += 1,
-        None => seen.effects.push(Effect { path, body, requests: 1, key }),
+    let mut text = "done".to_owned();
+    if method == "GET" {
+        text = json!({"healthy": is_deployed(&seen.effects, &path)}).to_string();
+        seen.asked.push(path);
+    } else if let Some(effect) = seen.effects.iter_mut().find(|effect| effect.key == key) {
+        effect.requests += 1;
+    } else {
+        seen.effects.push(Effect { path, body, requests: 1, key });
     }
     if seen.is_silent {
         seen.unanswered.push(stream.try_clone()?);
         return Ok(());
     }
-    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone")
+    let length = text.len();
+    write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}")
+}
+
+/// Whether a POST to the beginning of this path carried out the version at its end.
+fn is_deployed(effects: &[Effect], path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(collection, version)| {
+        effects.iter().any(|effect| effect.path == collection && effect.body.contains(&format!("\"{version}\"")))
+    })
 }
 
 /// A line without its end. A host that was killed does not send all of it.

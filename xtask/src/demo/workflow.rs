@@ -78,7 +78,7 @@ impl Workflows {
         let grant = |workflow: &Workflow| {
             format!(
                 "\n[plugin.{0}]\ncomponent = \"any\"\n\n[plugin.{0}.grants]\ncalls = [\"{1}\"]\nconfig = {{ service = \"{url}\" }}\n\
-                 http = [{{ url = \"{url}\", methods = [\"POST\"], private = true, idempotent = true }}]\n",
+                 http = [{{ url = \"{url}\", methods = [\"GET\", \"POST\"], private = true, idempotent = true }}]\n",
                 workflow.plugin,
                 workflow.deploy()
             )
@@ -104,7 +104,9 @@ impl Workflows {
     pub(super) fn show(&self, operator: &Toolgate, agent: &Toolgate, host: &mut Host, folder: &Folder) -> Result<()> {
         let languages: Vec<&str> = self.workflows.iter().map(|workflow| workflow.language).collect();
         let languages = languages.join(", ");
-        console::headline(&format!("A workflow that builds, asks, deploys and waits in one call, in {languages}"));
+        console::headline(&format!(
+            "A workflow that builds, asks, deploys, waits and verifies in one call, in {languages}"
+        ));
         let calls = self.workflows.iter().map(|workflow| {
             let (tool, version) = (workflow.tool, workflow.version());
             let arguments = json!({"version": version, "settles_s": 1, "deploy": true, "signal": tool});
@@ -183,7 +185,15 @@ impl Workflows {
             let times = if *requests > 1 { format!(" (it came {requests} times)") } else { String::new() };
             console::aside(&format!("  the service carried out once: POST {path} {body}{times}"));
         }
+        let asked = self.service.asked();
+        asked.iter().for_each(|path| console::aside(&format!("  the service was asked: GET {path}")));
         for workflow in self.workflows {
+            let path = format!("/deployments/{}", workflow.version());
+            ensure!(
+                asked.contains(&path),
+                "{} should verify its deployment, but asked only for {asked:?}",
+                workflow.tool
+            );
             let version = format!("\"{}\"", workflow.version());
             for (path, requests) in [("/builds", 1), ("/deployments", 2)] {
                 let is_it = |effect: &&Effect| effect.path == path && effect.body.contains(&version);
@@ -193,7 +203,8 @@ impl Workflows {
         }
         ensure!(effects.len() == self.workflows.len() * 2, "the service carried out {} requests", effects.len());
         console::line(
-            "Three kills, one outcome for each call, and the service carried out each build and each deployment once.",
+            "Three kills, one outcome for each call. The service carried out each build and each deployment once, and confirmed \
+             each version.",
         );
         Ok(())
     }
