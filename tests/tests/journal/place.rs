@@ -1,6 +1,7 @@
 //! A place where a durable call runs: a store in a folder, which is opened again after each kill.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -90,6 +91,8 @@ pub(crate) struct Place {
     pub(crate) decisions: VecDeque<Value>,
     /// The last run in which the grant calls requests idempotent. `None`: every run.
     pub(crate) withdrawn_after: Option<u32>,
+    /// The runs without any grant.
+    pub(crate) without_grants: Range<u32>,
     decided: Vec<DecidedRequest>,
     /// The writes of the last call.
     writes: Arc<AtomicUsize>,
@@ -113,6 +116,7 @@ impl Place {
             has_secret: false,
             decisions: VecDeque::new(),
             withdrawn_after: None,
+            without_grants: 0..0,
             decided: Vec::new(),
             writes: Arc::default(),
             supersedes: None,
@@ -230,6 +234,7 @@ impl Place {
             secrets: self.has_secret.then(|| secret(run)).into_iter().collect(),
             ..Grants::default()
         };
+        let grants = if self.without_grants.contains(&run) { Grants::default() } else { grants };
         Job {
             plugin: self.plugin.clone(),
             grants: Arc::new(grants),

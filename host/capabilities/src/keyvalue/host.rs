@@ -21,6 +21,7 @@ type Answer<T> = Result<std::result::Result<T, Error>>;
 impl From<BucketError> for Error {
     fn from(error: BucketError) -> Self {
         match error {
+            BucketError::Denied => Self::AccessDenied,
             BucketError::Refused(why) => Self::Other(why),
             BucketError::Fault(detail) => {
                 tracing::error!(detail, "a plugin's bucket failed");
@@ -49,8 +50,7 @@ impl View<'_, State> {
         work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
     ) -> Answer<T> {
         let name = self.table.get(bucket)?.name.clone();
-        let Some(access) = self.state.access.clone() else { return Ok(Err(Error::AccessDenied)) };
-        Ok(self.access(access, name, asked, work).await?.map_err(Error::from))
+        Ok(self.access(name, asked, work).await?.map_err(Error::from))
     }
 
     /// Does the work of several accesses at once. A durable call makes and records them one by one.
@@ -67,24 +67,35 @@ impl View<'_, State> {
         Ok(done.map_err(Error::from))
     }
 
-    /// Does `work` with a bucket. A durable call does it once, in one of its runs.
+    /// Does `work` with a bucket, or denies it. A durable call does it once, in one of its runs. The grant may change between two
+    /// runs, so the journal comes first, and a denial is recorded as well.
     async fn access<T: Recorded>(
         &mut self,
-        access: Access,
         bucket: String,
         Asked(act, function, arguments): Asked<'_>,
         work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
     ) -> Result<std::result::Result<T, BucketError>> {
+        let access = self.state.access.clone().ok_or(BucketError::Denied);
         // Set before the write: a write whose end nobody waits for may still happen.
-        self.state.wrote |= act == Act::Write;
+        self.state.wrote |= act == Act::Write && access.is_ok();
         let Some(journal) = self.state.journal.clone() else {
-            return Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?);
+            return match access {
+                Ok(access) => Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?),
+                Err(denied) => Ok(Err(denied)),
+            };
         };
         let arguments = [&[bucket.as_bytes()][..], arguments].concat();
         let call = HostCall::new(format!("key-value {function}"), &format!("wasi:keyvalue.{function}"), &arguments);
         if let Some(result) = recorded::recorded(&journal, &call)? {
             return Ok(result);
         }
+        let access = match access {
+            Ok(access) => access,
+            Err(denied) => {
+                recorded::record::<T>(&journal, &call, &Err(denied.clone()))?;
+                return Ok(Err(denied));
+            }
+        };
         if act == Act::Read {
             let result = self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?;
             recorded::record(&journal, &call, &result)?;
@@ -108,7 +119,8 @@ const ACCESS: &str = "reach its key-value data";
 
 impl store::Host for View<'_, State> {
     async fn open(&mut self, name: String) -> Answer<Resource<Bucket>> {
-        if self.state.access.is_none() {
+        // A durable call may have had access here in an earlier run. Each of its accesses is denied instead.
+        if self.state.access.is_none() && self.state.journal.is_none() {
             return Ok(Err(Error::AccessDenied));
         }
         if !is_bucket_name(&name) {
@@ -183,9 +195,6 @@ impl atomics::Host for View<'_, State> {
 
     async fn swap(&mut self, cas: Resource<Cas>, value: Vec<u8>) -> Result<std::result::Result<(), atomics::CasError>> {
         let Cas { bucket, key, seen, _charge } = self.table.delete(cas)?;
-        let Some(access) = self.state.access.clone() else {
-            return Ok(Err(atomics::CasError::StoreError(Error::AccessDenied)));
-        };
         self.usage.bytes.count_out(key.len() + value.len());
         let (key_asked, value_asked) = (key.clone(), Digest::of(&value));
         let seen_asked = seen.as_ref().map(Digest::of);
@@ -193,7 +202,7 @@ impl atomics::Host for View<'_, State> {
         asked.extend(seen_asked.as_ref().map(|seen| seen.as_bytes().as_slice()));
         let of_swap = key.clone();
         let swap = move |access: &Access, name: &str| access.swap(name, &of_swap, seen.as_deref(), &value);
-        let swapped = self.access(access, bucket.clone(), Asked(Act::Write, "swap", &asked), swap).await?;
+        let swapped = self.access(bucket.clone(), Asked(Act::Write, "swap", &asked), swap).await?;
         match swapped {
             Ok(Swapped::Done) => Ok(Ok(())),
             Ok(Swapped::Stale(seen)) => {

@@ -1,9 +1,9 @@
 //! A durable call that should stop. A run after a kill sees this at the same check as the run before it.
 
-use capabilities::journal::{JournalWriter, Recording};
-use domain::journal::{Entry, JournalBounds, Record, ValueChange};
+use domain::journal::{Entry, Record};
 
 use super::*;
+use crate::world::nowhere;
 
 /// Checks until it should stop, asks a question without waiting for its answer, and returns the number of checks before.
 const CHECKS: &str = "(local $in_vain i64)
@@ -15,15 +15,6 @@ const CHECKS: &str = "(local $in_vain i64)
   (call $ask (local.get $args) (local.get $args_len) (i32.const 200))
   (if (i32.ne (i32.load8_u (i32.const 204)) (i32.const 2)) (then (unreachable)))
   (call $ok_number (local.get $in_vain))";
-
-struct Nowhere;
-
-#[wasmtime_wasi::async_trait]
-impl JournalWriter for Nowhere {
-    async fn write(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
-        Ok(())
-    }
-}
 
 /// A job after a run that saw the stop at its check of this number.
 fn stopped_at(check: u64) -> Job {
@@ -38,7 +29,7 @@ fn stopped_at(check: u64) -> Job {
             journal: [entry].into(),
             decided: [].into(),
         }),
-        recording: Some(Recording { writer: Arc::new(Nowhere), bounds: JournalBounds::default() }),
+        recording: Some(nowhere()),
         ..job("test", PROMPT)
     }
 }
