@@ -183,6 +183,13 @@ impl Journal {
         state.next().map_or(Ok(()), |entry| Err(state.diverged("it ends before", entry.number)))
     }
 
+    /// Whether a later run repeats this one: it has come to a step, or an entry is written.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        let state = self.state();
+        state.steps > 0 || state.entries > state.unwritten.len()
+    }
+
     /// Whether no run has recorded anything, or come to a step.
     pub(crate) fn is_new(&self) -> bool {
         let state = self.state();

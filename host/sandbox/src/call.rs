@@ -169,10 +169,10 @@ async fn carry_out(
     let answer = bounded(pin!(carried_out), &watch).await;
     let (early, journal) = (store.data().early_end(&answer), store.data().journal());
     let early = written(journal, early).await;
-    if let (None, Err(error)) = (&early, &answer) {
-        store.data().explain_repeating(&explain(error, store.data(), limits, Purpose::Call));
-    }
-    let is_continued = matches!(early, Some(RunEnd::Waits(_) | RunEnd::Repeating(_)));
+    let is_continued = match (&early, &answer) {
+        (None, Err(error)) => store.data().is_continued_after(&explain(error, store.data(), limits, Purpose::Call)),
+        (early, _) => matches!(early, Some(RunEnd::Waits(_) | RunEnd::Repeating(_))),
+    };
     store.data_mut().finish(is_continued);
     let vault = store.data().vault.clone();
     let ended: RunEnd = match (early, answer) {
@@ -193,7 +193,7 @@ async fn carry_out(
         }
         (None, Err(error)) => {
             let failure = explain(&error, store.data(), limits, Purpose::Call);
-            if store.data().repeats() { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() }
+            if is_continued { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() }
         }
     };
     let guest = store.data();

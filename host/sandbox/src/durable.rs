@@ -177,6 +177,11 @@ impl Replay {
         self.passed < self.steps.len() || self.journal.as_ref().is_some_and(Journal::repeats)
     }
 
+    /// Whether a later run repeats this one.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.steps.is_empty() || self.journal.as_ref().is_some_and(Journal::has_begun)
+    }
+
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
     }

@@ -303,3 +303,14 @@ fn journal_has_at_most_so_many_entries_and_bytes() {
     let (journal, ..) = run(&recorded(), 1, JournalBounds { entries: 3, bytes: 1 << 20 });
     assert!(matches!(journal.record(&call("z"), "1".into()), Err(JournalError::Full(_))));
 }
+
+#[test]
+fn run_has_begun_when_an_entry_is_written_or_a_step_has_ended() {
+    let (journal, ..) = run(&[].into(), 0, JournalBounds::default());
+    journal.record(&call("a"), "1".into()).unwrap();
+    assert!(!journal.has_begun(), "no later run knows it");
+    at_once(journal.flush()).unwrap();
+    assert!(journal.has_begun());
+    assert!(run(&[].into(), 1, JournalBounds::default()).0.has_begun());
+    assert!(run(&recorded(), 1, JournalBounds::default()).0.has_begun());
+}

@@ -1,6 +1,7 @@
 //! Durable calls: a run waits, and a run in a new instance repeats it and continues.
 
 mod lingering;
+mod memory;
 mod questions;
 mod stopping;
 mod tools;
