@@ -68,6 +68,10 @@ impl RunEnd {
         match outcome {
             outcome if !has_begun => Self::Outcome(outcome),
             Outcome::Failed(failure) => Self::Repeating(failure),
+            Outcome::Invalidated => Self::Repeating(Failure::new(
+                FailureCode::HostFault,
+                "the component of the call is not stored any more",
+            )),
             _ => Self::Outcome(Outcome::InDoubt),
         }
     }

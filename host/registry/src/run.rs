@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use capabilities::journal::{JournalWriter, Recording};
 use capabilities::{Capabilities, call_refusal};
-use dispatch::ports::{End, KnownTool, Lingering, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
+use dispatch::ports::{AppendError, End, KnownTool, Lingering, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
 use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
     call::{Frozen, Level, Pinned},
@@ -154,7 +154,7 @@ fn unknown_version(run: &Run, version: u32) -> Result<End, Outcome> {
 }
 
 /// The journal of the loop, for the sandbox.
-fn recording((journal, bounds): (Arc<dyn RunJournal>, JournalBounds)) -> Recording {
+pub(crate) fn recording((journal, bounds): (Arc<dyn RunJournal>, JournalBounds)) -> Recording {
     Recording { writer: Arc::new(Recorder(journal)), bounds }
 }
 
@@ -163,7 +163,12 @@ struct Recorder(Arc<dyn RunJournal>);
 #[async_trait]
 impl JournalWriter for Recorder {
     async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
-        self.0.append(entries, values).await.map_err(|error| error.to_string())
+        self.0.append(entries, values).await.map_err(|error| {
+            // The caller reads the log of the call. The reason is for the operator.
+            let AppendError::Fault(fault) = error else { return error.to_string() };
+            tracing::error!(%fault, "the journal of a call could not be written");
+            "the host's store failed".to_owned()
+        })
     }
 
     fn head(&self) -> Option<JournalSummary> {

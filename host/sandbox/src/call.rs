@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capabilities::{Stop, excerpt};
+use capabilities::{Stop, Vault, excerpt};
 use domain::{
     Digest, Json, Limits, Outcome, Span,
     call::Level,
@@ -179,9 +179,9 @@ async fn carry_out(
         (Some(RunEnd::Waits(StepRequest { digest, wait })), _) => {
             RunEnd::Waits(StepRequest { digest, wait: durable::redacted(wait, |text| vault.redacted(text)) })
         }
-        (Some(RunEnd::Outcome(Outcome::Failed(failure))), _) => {
-            Outcome::Failed(Failure { message: vault.redacted(failure.message), ..failure }).into()
-        }
+        (Some(RunEnd::Outcome(Outcome::Failed(failure))), _) => Outcome::Failed(redacted(failure, &vault)).into(),
+        // A request in it has a path of the guest.
+        (Some(RunEnd::Repeating(failure)), _) => RunEnd::Repeating(redacted(failure, &vault)),
         (Some(ended), _) => ended,
         (None, Ok(Ok(text))) if text.len() <= limits.result => {
             result(vault.redacted_in_steps(text).await, limits).into()
@@ -301,6 +301,10 @@ pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits, p
         failure.message.push_str(&excerpt(&guest.vault.redacted(words)));
     }
     failure
+}
+
+fn redacted(failure: Failure, vault: &Vault) -> Failure {
+    Failure { message: vault.redacted(failure.message), ..failure }
 }
 
 /// The outcome for a result of the guest.

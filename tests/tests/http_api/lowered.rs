@@ -162,3 +162,18 @@ fn lowered_bounds_of_a_call_bind_only_what_it_does_next() {
     let call = ended(&host, &asks, 1);
     assert!(message(&call).contains("`max_steps`"), "{call:#}");
 }
+
+#[test]
+fn log_says_why_a_component_does_not_load_any_more() {
+    let mut host = programs(&Server::start());
+    let turn = waits(&host, "p", 1, &[ask()]);
+    let tight = "[compile]\ncomponent_bytes = 1000\n[plugin.program.grants.config]";
+    change_configuration(&mut host, "[plugin.program.grants.config]", tight);
+    let _ = answered(&host, &turn, 1..2);
+    let log = "/v1/conversations/p/calls/p/log";
+    let line = "this run could not continue the call: the tool's component can no longer be loaded: ";
+    host.agent.until(log, |answer| answer.text.contains(line).then_some(()));
+    change_configuration(&mut host, tight, "[plugin.program.grants.config]");
+    let settled = host.agent.settled(&turn);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
+}

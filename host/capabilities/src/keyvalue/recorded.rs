@@ -110,7 +110,10 @@ fn text<T: Recorded>(result: &Result<T, BucketError>) -> Result<Arc<str>, Journa
         Ok(value) => value.store().0,
         Err(BucketError::Refused(why)) => Stored::Refused(why.clone()),
         Err(BucketError::Denied) => Stored::Denied,
-        Err(BucketError::Fault(reason)) => return Err(JournalError::Fault(reason.clone())),
+        Err(BucketError::Fault(detail)) => {
+            tracing::error!(detail, "a plugin's bucket failed");
+            return Err(JournalError::Fault("the host's store failed".to_owned()));
+        }
     };
     serde_json::to_string(&stored).map(Arc::from).map_err(|error| JournalError::Fault(error.to_string()))
 }

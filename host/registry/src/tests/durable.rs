@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use async_trait::async_trait;
+
 use capabilities::Grants;
 use capabilities::filesystem::{Folder, FolderHandle};
 use capabilities::keyvalue::KeyValueQuota;
-use dispatch::ports::{Run, Tools as _};
+use dispatch::ports::{AppendError, Run, RunJournal, StoreFault, Tools as _};
 use domain::{
     Digest, Limits, Outcome, Timestamp,
     call::{Frozen, Pinned},
+    journal::{Entry, JournalBounds, JournalSummary, ValueChange},
     outcome::FailureCode,
     step::{Durable, RunEnd, Step, StepEnd, StepRequest, StepWait},
     tool::{Recovery, Risk},
@@ -18,6 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::running::{ok, run, run_of};
+use crate::run::recording;
 use crate::testing::{Notes, TestRegistry, plugin};
 use crate::{GrantHolder, NotLoaded, PluginSettings};
 
@@ -178,6 +182,27 @@ async fn call_of_an_unknown_version_ends_and_says_so() {
     assert_eq!(world.registry.run(begun).await.ended, Outcome::InDoubt.into());
     let log = notes.0.lock().expect("unpoisoned").concat();
     assert!(log.starts_with("error: the call ends in doubt: ") && log.contains("version 7"), "{log}");
+}
+
+/// A journal on a disk that fails.
+struct Broken;
+
+#[async_trait]
+impl RunJournal for Broken {
+    async fn append(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), AppendError> {
+        Err(AppendError::Fault(StoreFault::of_program("append", "/srv/data: no such device")))
+    }
+
+    fn summary(&self) -> JournalSummary {
+        JournalSummary::default()
+    }
+}
+
+#[tokio::test]
+async fn caller_does_not_read_why_the_store_failed() {
+    let recording = recording((Arc::new(Broken), JournalBounds::default()));
+    let why = recording.writer.write(Vec::new(), Vec::new()).await;
+    assert_eq!(why, Err("the host's store failed".to_owned()));
 }
 
 /// A registry whose operator grants the store to components of the plugin, or not.
