@@ -119,7 +119,7 @@ fn started(
 
 /// Drives a guest to the end of its run. If the call waits then, its instance is kept.
 async fn continue_guest(plugin: &LoadedPlugin, mut instance: Instance) -> GuestEnd {
-    let Waits { request: StepRequest { digest, wait }, spent, wrote } = match instance.drive().await {
+    let Waits { request, spent, wrote } = match instance.drive().await {
         Driven::Ended(end) => return end,
         Driven::Waits(waits) => waits,
     };
@@ -133,16 +133,16 @@ async fn continue_guest(plugin: &LoadedPlugin, mut instance: Instance) -> GuestE
         Ok(head) => head,
         Err(error) => return end(RunEnd::Repeating(lost(&error.to_string()))),
     };
-    let wait = durable::redacted(wait, |text| instance.vault.redacted(text));
+    let ended = durable::redacted(request, |text| instance.vault.redacted(text));
     let time = Duration::from_millis(instance.limits.linger.millis());
-    if let Some(head) = head
-        && !outlasts(&wait, plugin.shared.services.clock.wall().saturating_add(time))
+    if let (Some(head), RunEnd::Waits(StepRequest { digest, wait })) = (head, &ended)
+        && !outlasts(wait, plugin.shared.services.clock.wall().saturating_add(time))
     {
         let guest = plugin.peak.expected(&instance.limits).bytes();
-        let kept = KeptInstance::new(instance, digest, head, guest);
+        let kept = KeptInstance::new(instance, *digest, head, guest);
         plugin.shared.keep(plugin.digest, kept, time);
     }
-    end(RunEnd::Waits(StepRequest { digest, wait }))
+    end(ended)
 }
 
 /// Whether a wait certainly lasts longer than an instance is kept.
@@ -176,9 +176,7 @@ async fn carry_out(
     store.data_mut().finish(is_continued);
     let vault = store.data().vault.clone();
     let ended: RunEnd = match (early, answer) {
-        (Some(RunEnd::Waits(StepRequest { digest, wait })), _) => {
-            RunEnd::Waits(StepRequest { digest, wait: durable::redacted(wait, |text| vault.redacted(text)) })
-        }
+        (Some(RunEnd::Waits(request)), _) => durable::redacted(request, |text| vault.redacted(text)),
         (Some(RunEnd::Outcome(Outcome::Failed(failure))), _) => Outcome::Failed(redacted(failure, &vault)).into(),
         // A request in it has a path of the guest.
         (Some(RunEnd::Repeating(failure)), _) => RunEnd::Repeating(redacted(failure, &vault)),
