@@ -6,6 +6,8 @@
 
 #[path = "journal/buckets.rs"]
 mod buckets;
+#[path = "journal/bytes.rs"]
+mod bytes;
 #[path = "journal/doubts.rs"]
 mod doubts;
 #[path = "journal/limited.rs"]

@@ -113,8 +113,7 @@ impl RunParts<'_> {
 
     /// Begins the run that continues the guest.
     fn continues(&mut self) {
-        self.run.restart();
-        self.states.continues();
+        self.run.restart(self.states);
     }
 }
 

@@ -10,7 +10,7 @@ use super::bindings::wasi::keyvalue::store::{Error, HostBucket as _, KeyResponse
 use super::bindings::wasi::keyvalue::{atomics, batch, store};
 use super::handles::{Bucket, Cas, HANDLE};
 use super::recorded::{self, Committing, Recorded};
-use super::{Access, BucketError, MAX_KEY, MAX_KEYS, State, Swapped, is_bucket_name};
+use super::{Access, BucketError, MAX_KEY, MAX_KEYS, MAX_NUMBER, State, Swapped, is_bucket_name};
 use crate::journal::HostCall;
 use crate::stop::Stop;
 use crate::view::View;
@@ -35,7 +35,8 @@ impl From<BucketError> for Error {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Act {
     Read,
-    Write,
+    /// The bytes of the key and of the value.
+    Write(usize),
 }
 
 /// An access: its name and its arguments besides the bucket, for the journal of a durable call.
@@ -62,7 +63,7 @@ impl View<'_, State> {
     ) -> Answer<T> {
         let name = self.table.get(bucket)?.name.clone();
         let Some(access) = self.state.access.clone() else { return Ok(Err(Error::AccessDenied)) };
-        self.state.wrote |= act == Act::Write;
+        self.state.wrote |= act != Act::Read;
         let done = self.usage.blocking.run(ACCESS, move || work(&access, &name)).await?;
         Ok(done.map_err(Error::from))
     }
@@ -77,7 +78,7 @@ impl View<'_, State> {
     ) -> Result<std::result::Result<T, BucketError>> {
         let access = self.state.access.clone().ok_or(BucketError::Denied);
         // Set before the write: a write whose end nobody waits for may still happen.
-        self.state.wrote |= act == Act::Write && access.is_ok();
+        self.state.wrote |= act != Act::Read && access.is_ok();
         let Some(journal) = self.state.journal.clone() else {
             return match access {
                 Ok(access) => Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?),
@@ -87,6 +88,9 @@ impl View<'_, State> {
         let arguments = [&[bucket.as_bytes()][..], arguments].concat();
         let call = HostCall::new(format!("key-value {function}"), &format!("wasi:keyvalue.{function}"), &arguments);
         if let Some(result) = recorded::recorded(&journal, &call)? {
+            if let (Act::Write(bytes), Ok(access), Ok(_)) = (act, &access, &result) {
+                access.writes.repeat(bucket.len() + bytes);
+            }
             return Ok(result);
         }
         let access = match access {
@@ -147,14 +151,15 @@ impl store::HostBucket for View<'_, State> {
         self.usage.bytes.count_out(key.len() + value.len());
         let (key_asked, value_asked) = (key.clone(), Digest::of(&value));
         let asked = &[key_asked.as_bytes(), value_asked.as_bytes().as_slice()];
+        let bytes = key.len() + value.len();
         let set = move |access: &Access, name: &str| access.set(name, &key, &value);
-        self.with_bucket(&bucket, Asked(Act::Write, "set", asked), set).await
+        self.with_bucket(&bucket, Asked(Act::Write(bytes), "set", asked), set).await
     }
 
     async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
         let asked = key.clone();
         let delete = move |access: &Access, name: &str| access.delete(name, &key);
-        self.with_bucket(&bucket, Asked(Act::Write, "delete", &[asked.as_bytes()]), delete).await
+        self.with_bucket(&bucket, Asked(Act::Write(asked.len()), "delete", &[asked.as_bytes()]), delete).await
     }
 
     async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
@@ -189,8 +194,8 @@ impl atomics::Host for View<'_, State> {
     async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Answer<i64> {
         let asked = key.clone();
         let increment = move |access: &Access, name: &str| access.increment(name, &key, delta);
-        let asked = &[asked.as_bytes(), &delta.to_be_bytes()];
-        self.with_bucket(&bucket, Asked(Act::Write, "increment", asked), increment).await
+        let (bytes, asked) = (asked.len() + MAX_NUMBER, &[asked.as_bytes(), &delta.to_be_bytes()]);
+        self.with_bucket(&bucket, Asked(Act::Write(bytes), "increment", asked), increment).await
     }
 
     async fn swap(&mut self, cas: Resource<Cas>, value: Vec<u8>) -> Result<std::result::Result<(), atomics::CasError>> {
@@ -200,9 +205,9 @@ impl atomics::Host for View<'_, State> {
         let seen_asked = seen.as_ref().map(Digest::of);
         let mut asked = vec![key_asked.as_bytes(), value_asked.as_bytes().as_slice()];
         asked.extend(seen_asked.as_ref().map(|seen| seen.as_bytes().as_slice()));
-        let of_swap = key.clone();
+        let (of_swap, bytes) = (key.clone(), key.len() + value.len());
         let swap = move |access: &Access, name: &str| access.swap(name, &of_swap, seen.as_deref(), &value);
-        let swapped = self.access(bucket.clone(), Asked(Act::Write, "swap", &asked), swap).await?;
+        let swapped = self.access(bucket.clone(), Asked(Act::Write(bytes), "swap", &asked), swap).await?;
         match swapped {
             Ok(Swapped::Done) => Ok(Ok(())),
             Ok(Swapped::Stale(seen)) => {
@@ -296,7 +301,7 @@ impl batch::Host for View<'_, State> {
         self.usage.bytes.count_out(entries.iter().map(|(key, value)| key.len() + value.len()).sum());
         let set =
             move |access: &Access, name: &str| entries.iter().try_for_each(|(key, value)| access.set(name, key, value));
-        self.unrecorded(&bucket, Act::Write, set).await
+        self.unrecorded(&bucket, Act::Write(0), set).await
     }
 
     async fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<()> {
@@ -310,7 +315,7 @@ impl batch::Host for View<'_, State> {
             return Ok(Ok(()));
         }
         let delete = move |access: &Access, name: &str| keys.iter().try_for_each(|key| access.delete(name, key));
-        self.unrecorded(&bucket, Act::Write, delete).await
+        self.unrecorded(&bucket, Act::Write(0), delete).await
     }
 }
 

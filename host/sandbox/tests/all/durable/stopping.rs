@@ -21,7 +21,17 @@ fn stopped_at(check: u64) -> Job {
     let parts: [&[u8]; 3] = [b"toolgate journal", b"toolgate:plugin/host.stop-requested", &check.to_be_bytes()];
     let record = Record::Result("true".into());
     let digest = Digest::of_parts(&parts);
-    let entry = Entry { number: 0, step: 0, run: None, function: None, digest, at: STARTED_AT, salt: None, record };
+    let entry = Entry {
+        number: 0,
+        step: 0,
+        run: None,
+        function: None,
+        digest,
+        at: STARTED_AT,
+        salt: None,
+        transferred: None,
+        record,
+    };
     Job {
         durable: Some(Durable {
             started_at: STARTED_AT,
