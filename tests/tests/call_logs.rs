@@ -131,6 +131,7 @@ fn entry() -> Entry {
         digest: Digest::of("effect"),
         at: Timestamp::from_millis(0),
         salt: None,
+        transferred: None,
         record: Record::Begun("effect".into()),
     }
 }

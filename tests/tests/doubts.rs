@@ -107,6 +107,7 @@ async fn send(run: Run, decided: Arc<Mutex<Vec<DecidedRequest>>>) -> End {
         digest: Digest::of(path),
         at: Timestamp::from_millis(0),
         salt: None,
+        transferred: None,
         record: Record::Begun(format!("http POST https://a{path}").into()),
     };
     let (journal, _) = run.journal.unwrap();

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
-use dispatch::ports::{AsDeclared, End, KnownTool, Policy, PolicyQuery, Run, Tools};
+use dispatch::ports::{AsDeclared, End, KnownTool, Policy, PolicyQuery, Run, RunLog, Tools};
 use dispatch::{Answer, Dispatcher, Handle, Parts, TurnRequest};
 use domain::{
-    Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, Timestamp, ToolName, Turn, TurnId, Violation,
+    CallId, Digest, Json, Outcome, PluginName, SignalName, Span, SuspensionId, Timestamp, ToolName, Turn, TurnId,
+    Violation,
     approvers::{Escalate, Need, Who},
-    call::Pinned,
+    call::{Level, Pinned},
     gate::{RuleEffect, Verdict},
     outcome::{Failure, FailureCode},
     principal::{Channels, Role},
@@ -193,6 +194,25 @@ async fn host_pauses_before_it_continues_a_call_again() {
     }
     // The fifth attempt is the last one, so no pause follows.
     assert_eq!((host.runs(), host.outcome(id).await), (6, Some(Outcome::InDoubt)));
+}
+
+#[tokio::test]
+async fn log_says_why_a_call_was_not_continued() {
+    let host = DurableHost::new(breaks);
+    let id = host.submit().await;
+    host.answer(id).await;
+    let agent = principal("agent", Role::Caller);
+    let logs = async || {
+        let call = CallId::new("a").unwrap();
+        let (.., runs) = host.handle().call_log(&agent, &conversation("c"), &call).await.unwrap();
+        let lines = |log: &RunLog| log.lines.iter().map(|line| (line.level, line.text.clone())).collect::<Vec<_>>();
+        runs.iter().map(|log| (log.run, lines(log))).collect::<Vec<_>>()
+    };
+    let why =
+        || vec![(Level::Error, "this run could not continue the call: the component could not be read".to_owned())];
+    assert_eq!(logs().await, [(2, why())], "while the host pauses");
+    host.pass(Span::from_secs(60)).await;
+    assert_eq!(logs().await, [(2, why()), (3, why())]);
 }
 
 #[tokio::test]

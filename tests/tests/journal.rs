@@ -6,12 +6,16 @@
 
 #[path = "journal/buckets.rs"]
 mod buckets;
+#[path = "journal/bytes.rs"]
+mod bytes;
 #[path = "journal/doubts.rs"]
 mod doubts;
 #[path = "journal/limited.rs"]
 mod limited;
 #[path = "journal/place.rs"]
 mod place;
+#[path = "journal/withdrawn.rs"]
+mod withdrawn;
 
 use domain::{Outcome, outcome::FailureCode};
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::journal::Transferred;
 use domain::{Limits, PluginName, Timestamp};
 use wasmtime::component::{Linker, ResourceTable};
 
@@ -88,11 +89,6 @@ macro_rules! calls {
                 Ok(until)
             }
 
-            /// See [`Interface::continues`].
-            pub fn continues(&mut self) {
-                $($(self.$linked.continues();)?)*
-            }
-
             /// See [`Interface::finish`].
             pub fn finish(&mut self) {
                 $($(self.$linked.finish();)?)*
@@ -106,9 +102,12 @@ macro_rules! calls {
 
             /// See [`Interface::transferred`].
             #[must_use]
-            pub fn transferred(&self) -> (usize, usize) {
+            pub fn transferred(&self) -> Transferred {
                 let each = [$($(self.$linked.transferred(),)?)*];
-                each.into_iter().fold((0, 0), |(sent, received), (out, back)| (sent + out, received + back))
+                each.into_iter().fold(Transferred::default(), |sum, one| Transferred {
+                    sent: sum.sent + one.sent,
+                    received: sum.received + one.received,
+                })
             }
         }
 

@@ -112,6 +112,8 @@ impl Folder {
 pub struct State {
     /// The granted folders, each with the path under which the guest sees it.
     folders: Vec<(Dir, String)>,
+    /// A durable call sees no folder, also not one that was granted while it waited.
+    is_durable: bool,
     written: Written,
     /// Open files and folders, by the guest's handle.
     open: HashMap<u32, Arc<Opened>>,
@@ -132,7 +134,7 @@ impl Interface for State {
     }
 
     fn begin((): &(), call: &NewCall<'_>, _: Option<Granted<'_, GrantOf<Self::Granted>>>) -> Self {
-        Self::new(call.limits.files_written)
+        Self { is_durable: call.journal.is_some(), ..Self::new(call.limits.files_written) }
     }
 
     fn link<T: CallView<Self>>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
@@ -141,6 +143,9 @@ impl Interface for State {
     }
 
     fn start(&mut self, folders: &Self::Granted) -> Result<(), Stop> {
+        if self.is_durable {
+            return Ok(());
+        }
         let given = folders.iter().map(|folder| {
             let not_open = || Stop::Fault(format!("the granted folder {} is not open", folder.path.display()));
             folder.granted().ok_or_else(not_open)
@@ -157,6 +162,7 @@ impl State {
         let written = Written { left: Arc::new(max_written.into()), max: max_written };
         Self {
             folders: Vec::new(),
+            is_durable: false,
             written,
             open: HashMap::new(),
             max_open: Arc::new(Semaphore::new(MAX_OPEN)),

@@ -42,6 +42,7 @@ mod tests;
 use std::sync::Arc;
 
 use domain::Timestamp;
+use domain::journal::Transferred;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::p2::DynOutputStream;
@@ -145,12 +146,6 @@ impl Interface for State {
         }
     }
 
-    fn continues(&mut self) {
-        if let Some(session) = &self.session {
-            session.continues();
-        }
-    }
-
     fn finish(&mut self) {
         if let Some(session) = &mut self.session {
             session.finish();
@@ -171,8 +166,8 @@ impl Interface for State {
         Ok(())
     }
 
-    fn transferred(&self) -> (usize, usize) {
-        self.session.as_ref().map_or((0, 0), |session| session.transferred())
+    fn transferred(&self) -> Transferred {
+        self.session.as_ref().map(|session| session.transferred()).unwrap_or_default()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::journal::Transferred;
 use domain::{Limits, PluginName, Timestamp};
 use wasmtime::component::{Linker, ResourceTable};
 
@@ -57,10 +58,6 @@ pub trait Interface: Sized + Send + 'static {
         std::future::ready(Ok(None))
     }
 
-    /// The next run continues the guest of this one after a wait. The counts of a run start again, as they do in a run
-    /// that repeats the code before the wait.
-    fn continues(&mut self) {}
-
     /// Reports what the call left undone. The call has ended, and no later run continues it.
     fn finish(&mut self) {}
 
@@ -70,9 +67,9 @@ pub trait Interface: Sized + Send + 'static {
         false
     }
 
-    /// The bytes that the call has sent, and those that it has received, without those that are counted in its [`Usage`].
-    fn transferred(&self) -> (usize, usize) {
-        (0, 0)
+    /// The bytes that this instance has sent and received, without those that are counted in its [`Usage`].
+    fn transferred(&self) -> Transferred {
+        Transferred::default()
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::doubt::{DecidedRequest, RequestDecision};
-use domain::journal::{Entry, JournalBounds, JournalSummary, Record, RefusedForNow, ValueChange};
+use domain::journal::{Entry, JournalBounds, JournalSummary, Record, RefusedForNow, Transferred, ValueChange};
 use domain::step::Durable;
 use domain::{Digest, Timestamp};
 
@@ -115,11 +115,11 @@ impl HostCall {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It happened, with this result.
-    Done(Arc<str>),
+    Done { result: Arc<str>, transferred: Option<Transferred> },
     /// It may have happened. Its first entry has the number `first`, and the last entry that began it the number `last`.
     InDoubt { first: u32, last: u32 },
     /// The server refused it for now, in the entry of the number `last`.
-    Refused { first: u32, last: u32, refused: RefusedForNow },
+    Refused { first: u32, last: u32, refused: RefusedForNow, transferred: Option<Transferred> },
 }
 
 impl Journal {
@@ -181,6 +181,13 @@ impl Journal {
     pub fn is_passed(&self) -> Result<(), JournalError> {
         let state = self.state();
         state.next().map_or(Ok(()), |entry| Err(state.diverged("it ends before", entry.number)))
+    }
+
+    /// Whether a later run repeats this one: it has come to a step, or an entry is written.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        let state = self.state();
+        state.steps > 0 || state.entries > state.unwritten.len()
     }
 
     /// Whether no run has recorded anything, or come to a step.
@@ -245,7 +252,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Full`]
     pub(crate) fn record(&self, call: &HostCall, result: Arc<str>) -> Result<(), JournalError> {
-        self.add(call, Record::Result(result))
+        self.add(call, Record::Result(result), None)
     }
 
     /// Writes the result of a call, and the changes of key-value data that it made.
@@ -267,15 +274,17 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Diverged`]
     pub(crate) fn effect(&self, call: &HostCall) -> Result<Option<Effect>, JournalError> {
-        let Some(Entry { number: first, mut record, .. }) = self.come_to(call)? else { return Ok(None) };
+        let Some(Entry { number: first, mut record, mut transferred, .. }) = self.come_to(call)? else {
+            return Ok(None);
+        };
         let mut last = first;
         loop {
             match record {
-                Record::Result(result) => return Ok(Some(Effect::Done(result))),
-                Record::Refused(refused) => return Ok(Some(Effect::Refused { first, last, refused })),
+                Record::Result(result) => return Ok(Some(Effect::Done { result, transferred })),
+                Record::Refused(refused) => return Ok(Some(Effect::Refused { first, last, refused, transferred })),
                 // It may have been begun once more, after a decision.
                 Record::Begun(_) => match self.come_to(call)? {
-                    Some(next) => (last, record) = (next.number, next.record),
+                    Some(next) => (last, record, transferred) = (next.number, next.record, next.transferred),
                     None => return Ok(Some(Effect::InDoubt { first, last })),
                 },
             }
@@ -285,14 +294,6 @@ impl Journal {
     /// The decision about an effect that an entry left in doubt.
     pub(crate) fn decision(&self, entry: u32) -> Option<&RequestDecision> {
         self.0.decided.iter().find(|decided| decided.entry == entry).map(|decided| &decided.decision)
-    }
-
-    /// Records that the server refused an effect for now, to be written later.
-    ///
-    /// # Errors
-    /// [`JournalError::Full`]
-    pub(crate) fn refuse(&self, call: &HostCall, refused: RefusedForNow) -> Result<(), JournalError> {
-        self.add(call, Record::Refused(refused))
     }
 
     /// The time of a new entry.
@@ -305,7 +306,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]
     pub(crate) async fn begin(&self, call: &HostCall) -> Result<(), JournalError> {
-        self.add(call, Record::Begun(call.name.clone()))?;
+        self.add(call, Record::Begun(call.name.clone()), None)?;
         self.flush().await
     }
 
@@ -319,10 +320,19 @@ impl Journal {
         self.0.bounds.bytes.saturating_sub(self.state().bytes)
     }
 
-    fn add(&self, call: &HostCall, record: Record) -> Result<(), JournalError> {
+    /// Adds an entry, to be written later. `transferred`: the bytes of a request.
+    ///
+    /// # Errors
+    /// [`JournalError::Full`]
+    pub(crate) fn add(
+        &self,
+        call: &HostCall,
+        record: Record,
+        transferred: Option<Transferred>,
+    ) -> Result<(), JournalError> {
         let at = self.0.time.now();
         let mut state = self.state();
-        let entry = state.new_entry(call, record, at, self.0.bounds)?;
+        let entry = state.new_entry(call, (record, transferred), at, self.0.bounds)?;
         state.unwritten.push(entry);
         drop(state);
         self.0.time.reached(at, false);
@@ -394,7 +404,7 @@ impl State {
     fn new_entry(
         &mut self,
         call: &HostCall,
-        record: Record,
+        (record, transferred): (Record, Option<Transferred>),
         at: Timestamp,
         bounds: JournalBounds,
     ) -> Result<Entry, JournalError> {
@@ -402,7 +412,7 @@ impl State {
         let HostCall { name, digest } = call.clone();
         let (step, function) = (self.steps_passed, Some(name));
         // The run and the salt are added when it is stored.
-        let entry = Entry { number, step, run: None, function, digest, at, salt: None, record };
+        let entry = Entry { number, step, run: None, function, digest, at, salt: None, transferred, record };
         if self.entries >= bounds.entries {
             let max = bounds.entries;
             let message = format!("called more than {max} host functions that are recorded (`journal_entries`)");

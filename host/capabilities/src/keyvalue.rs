@@ -98,13 +98,6 @@ impl Interface for State {
         batch::add_to_linker::<_, Has<Self>>(linker, T::view)
     }
 
-    /// Writes of earlier runs are not made again.
-    fn continues(&mut self) {
-        if let Some(access) = &self.access {
-            access.writes.refill();
-        }
-    }
-
     /// A write that takes too long is not called back.
     fn wrote(&self) -> bool {
         self.wrote
@@ -127,11 +120,11 @@ impl Access {
 
     fn set(&self, bucket: &str, key: &str, value: &[u8]) -> Result<(), BucketError> {
         check_value(value)?;
-        self.buckets.set(self.written(bucket, key, value.len())?, value, self.quota)
+        self.write(bucket, key, value.len(), |entry| self.buckets.set(entry, value, self.quota))
     }
 
     fn delete(&self, bucket: &str, key: &str) -> Result<(), BucketError> {
-        self.buckets.delete(self.written(bucket, key, 0)?)
+        self.write(bucket, key, 0, |entry| self.buckets.delete(entry))
     }
 
     /// One page of keys, and whether more keys may follow.
@@ -142,19 +135,27 @@ impl Access {
     }
 
     fn increment(&self, bucket: &str, key: &str, delta: i64) -> Result<i64, BucketError> {
-        self.buckets.increment(self.written(bucket, key, MAX_NUMBER)?, delta, self.quota)
+        self.write(bucket, key, MAX_NUMBER, |entry| self.buckets.increment(entry, delta, self.quota))
     }
 
     fn swap(&self, bucket: &str, key: &str, seen: Option<&[u8]>, value: &[u8]) -> Result<Swapped, BucketError> {
         check_value(value)?;
-        self.buckets.compare_and_swap(self.written(bucket, key, value.len())?, seen, value, self.quota)
+        let swap = |entry: EntryKey<'_>| self.buckets.compare_and_swap(entry, seen, value, self.quota);
+        self.write(bucket, key, value.len(), swap)
     }
 
-    /// An entry that is about to be written, with the size of its value in bytes.
-    fn written<'a>(&'a self, bucket: &'a str, key: &'a str, value: usize) -> Result<EntryKey<'a>, BucketError> {
-        let entry = self.entry(bucket, key)?;
-        self.writes.count(bucket.len() + key.len() + value)?;
-        Ok(entry)
+    /// Writes an entry. `value` is the size of its value in bytes. An error costs the call nothing: a later run does not know at
+    /// which point the write was refused.
+    fn write<T>(
+        &self,
+        bucket: &str,
+        key: &str,
+        value: usize,
+        write: impl FnOnce(EntryKey<'_>) -> Result<T, BucketError>,
+    ) -> Result<T, BucketError> {
+        let (entry, bytes) = (self.entry(bucket, key)?, bucket.len() + key.len() + value);
+        self.writes.count(bytes)?;
+        write(entry).inspect_err(|_| self.writes.give_back(bytes))
     }
 
     fn entry<'a>(&'a self, bucket: &'a str, key: &'a str) -> Result<EntryKey<'a>, BucketError> {

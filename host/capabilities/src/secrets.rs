@@ -44,6 +44,14 @@ pub struct Secret {
     pub places: Vec<SecretPlace>,
 }
 
+impl Secret {
+    /// The secret with no place to send it to. The host redacts it in what a call says.
+    #[must_use]
+    pub fn withdrawn(self) -> Self {
+        Self { hosts: Vec::new(), places: Vec::new(), ..self }
+    }
+}
+
 /// The value of a secret. Its `Debug` form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue(Arc<str>);

@@ -67,6 +67,11 @@ pub struct Need {
     pub via: Channels,
 }
 
+/// The bytes of the names in needs.
+pub(crate) fn names(needs: &[Need]) -> usize {
+    needs.iter().flat_map(|need| need.who.iter()).map(|who| who.to_string().len()).sum()
+}
+
 /// People whose approval also counts after some time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Escalate {

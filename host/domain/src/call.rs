@@ -11,6 +11,7 @@ use crate::{
     link::SentLink,
     nested::{self, NestedTurn},
     outcome::Status,
+    principal::Channel,
     step::{Step, StepEnd},
     suspension::{Asked, Closed, Decision},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
@@ -327,15 +328,23 @@ impl Call {
         self.tries().min(since_result)
     }
 
-    /// Whether an external system sent it a result, directly or to a call of its nested turns.
+    /// Whether an external system sent it a result, or a program of the caller answered a question in the middle of its code,
+    /// directly or to a call of its nested turns.
     pub(crate) fn has_received(&self) -> bool {
-        self.steps().any(|step| match step.end {
-            StepEnd::Received(_) => true,
-            StepEnd::Returned(results) => !nested::is_trusted(&results),
-            StepEnd::Answered(_) | StepEnd::Approved(_) | StepEnd::Denied(_) | StepEnd::Expired | StepEnd::Elapsed => {
-                false
-            }
-        })
+        let by_client = |(suspension, closed): &(Suspension, Option<Closed>)| {
+            let answer = closed.as_ref().and_then(Closed::resolution).filter(|_| suspension.is_inside());
+            answer.is_some_and(|answer| answer.channel == Some(Channel::McpForm))
+        };
+        self.suspensions.iter().any(by_client)
+            || self.steps().any(|step| match step.end {
+                StepEnd::Received(_) => true,
+                StepEnd::Returned(results) => !nested::is_trusted(&results),
+                StepEnd::Answered(_)
+                | StepEnd::Approved(_)
+                | StepEnd::Denied(_)
+                | StepEnd::Expired
+                | StepEnd::Elapsed => false,
+            })
     }
 
     /// Whether a client or a provider carries it out. The host controls neither its result nor its failure.

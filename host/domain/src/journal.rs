@@ -22,6 +22,8 @@ pub struct Entry {
     pub at: Timestamp,
     /// Random, in the first entry. Without it, a reader of a digest could guess a short result.
     pub salt: Option<Digest>,
+    /// The bytes of a request. `None`: it sent none, or an older host did not store them. Another function has none.
+    pub transferred: Option<Transferred>,
     pub record: Record,
 }
 
@@ -45,6 +47,13 @@ pub struct RefusedForNow {
     pub wait: Span,
     /// Whether an earlier sending may have been carried out, so that only a request that may be repeated is sent again.
     pub in_doubt: bool,
+}
+
+/// The bytes that requests sent and received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Transferred {
+    pub sent: u64,
+    pub received: u64,
 }
 
 /// The size of an entry besides its text.
@@ -99,6 +108,8 @@ impl JournalSummary {
         let wait = refused.map(|refused| refused.wait.millis().to_be_bytes());
         let in_doubt = refused.map(|refused| [u8::from(refused.in_doubt)]);
         let run = entry.run.map(u32::to_be_bytes);
+        let transferred =
+            entry.transferred.map(|Transferred { sent, received }| [sent, received].map(u64::to_be_bytes));
         let parts: [&[u8]; 13] = [
             self.digest.as_bytes(),
             &entry.number.to_be_bytes(),
@@ -114,6 +125,9 @@ impl JournalSummary {
             wait.as_ref().map_or(&[], |wait| wait.as_slice()),
             in_doubt.as_ref().map_or(&[], |in_doubt| in_doubt.as_slice()),
         ];
+        // Entries of older hosts have the digests that they had.
+        let transferred = transferred.iter().flatten().map(<[u8; 8]>::as_slice);
+        let parts: Vec<_> = parts.into_iter().chain(transferred).collect();
         let size = u64::try_from(entry.size()).unwrap_or(u64::MAX);
         Self {
             entries: self.entries.saturating_add(1),
@@ -158,6 +172,7 @@ mod tests {
             digest: Digest::of("a call"),
             at: Timestamp::from_millis(3),
             salt: None,
+            transferred: None,
             record: Record::Result("1".into()),
         }
     }
@@ -177,6 +192,8 @@ mod tests {
             Entry { digest: Digest::of("another call"), ..one.clone() },
             Entry { at: Timestamp::from_millis(4), ..one.clone() },
             Entry { salt: Some(Digest::of("salt")), ..one.clone() },
+            Entry { transferred: Some(Transferred::default()), ..one.clone() },
+            Entry { transferred: Some(Transferred { sent: 1, received: 0 }), ..one.clone() },
             Entry { record: Record::Result("2".into()), ..one.clone() },
             Entry { record: Record::Begun("1".into()), ..one.clone() },
         ];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     Digest, Json, Outcome, SignalName, Span, Suspension, Timestamp,
-    approvers::Need,
+    approvers::{Need, names},
     doubt::{DecidedRequest, DoubtfulRequests},
     journal::Entry,
     nested::NestedCall,
@@ -68,6 +68,10 @@ impl RunEnd {
         match outcome {
             outcome if !has_begun => Self::Outcome(outcome),
             Outcome::Failed(failure) => Self::Repeating(failure),
+            Outcome::Invalidated => Self::Repeating(Failure::new(
+                FailureCode::HostFault,
+                "the component of the call is not stored any more",
+            )),
             _ => Self::Outcome(Outcome::InDoubt),
         }
     }
@@ -145,11 +149,17 @@ impl StepWait {
 
     /// The bytes that a guest wrote for it.
     pub(crate) fn size(&self) -> usize {
-        let of = |question: &Question| question.prompt.len() + question.response.as_ref().map_or(0, Json::size);
+        let json = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
+        let of = |Question { prompt, responses, response, needs, .. }: &Question| {
+            let responses = responses.iter().flat_map(|texts| texts.iter());
+            prompt.len() + responses.map(String::len).sum::<usize>() + json(response) + names(needs)
+        };
         match self {
             Self::Answer(question) => of(question),
-            Self::Approval { question, subject, .. } => of(question) + subject.size(),
-            Self::External { question, metadata, .. } => of(question) + metadata.as_ref().map_or(0, Json::size),
+            Self::Approval { question, subject, editable } => of(question) + subject.size() + editable.size(),
+            Self::External { question, signal, metadata } => {
+                of(question) + json(metadata) + signal.as_ref().map_or(0, |signal| signal.as_str().len())
+            }
             Self::Calls(calls) => calls.iter().map(NestedCall::size).sum(),
             Self::Time(_) | Self::RateLimit(_) => 0,
         }

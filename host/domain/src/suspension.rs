@@ -14,7 +14,7 @@ pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, Suspensi
 
 use crate::{
     Digest, Json, PrincipalId, Receipt, SignalName, SuspensionId, Timestamp,
-    approvers::{Delegation, Need, Vote},
+    approvers::{Delegation, Need, Vote, names},
     doubt::{Doubt, DoubtfulRequests},
     nested::NestedTurn,
     tool::{Editable, OnExpiry},
@@ -377,13 +377,25 @@ impl Elicitation {
 }
 
 impl Suspension {
-    /// The bytes that a guest wrote for this step.
+    /// The bytes that a guest wrote for this step, and those of the people whom a rule demands.
     pub(crate) fn step_bytes(&self) -> usize {
-        let prompt = self.asked().and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
-        let subject = self.step.as_ref().and_then(|step| step.subject.as_ref()).map_or(0, Json::size);
-        let metadata = self.external().and_then(|wait| wait.metadata.as_ref()).map_or(0, Json::size);
-        let nested = self.nested().map_or(0, NestedTurn::size);
-        prompt + subject + metadata + nested + self.data_schema().map_or(0, Json::size)
+        let json = |json: Option<&Json>| json.map_or(0, Json::size);
+        let asked = self
+            .asked()
+            .map_or(0, |asked| asked.prompt.as_ref().map_or(0, |prompt| prompt.len()) + names(&asked.needs));
+        let of_kind = match &self.body {
+            SuspensionBody::Approval(approval) => approval.editable.size(),
+            SuspensionBody::Elicitation(Elicitation { choices, .. }) => {
+                choices.iter().flat_map(|texts| texts.iter()).map(String::len).sum()
+            }
+            SuspensionBody::External(ExternalWait { signal, metadata, .. }) => {
+                json(metadata.as_ref()) + signal.as_ref().map_or(0, |signal| signal.as_str().len())
+            }
+            SuspensionBody::Nested(nested) => nested.size(),
+            SuspensionBody::ClientExec(_) | SuspensionBody::Timer | SuspensionBody::RateLimit => 0,
+        };
+        let subject = self.step.as_ref().and_then(|step| step.subject.as_ref());
+        asked + of_kind + json(subject) + json(self.data_schema())
     }
 }
 

@@ -88,6 +88,14 @@ pub enum Editable {
 }
 
 impl Editable {
+    /// The bytes of the names.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Fields(names) => names.iter().map(String::len).sum(),
+            Self::Nothing | Self::All => 0,
+        }
+    }
+
     /// Checks an edit of these members. `None`: it changes something other than members.
     ///
     /// # Errors

@@ -31,11 +31,15 @@ pub(crate) struct Component {
     /// Its access, its requests, and the operator's grants.
     pub(crate) access: Access,
     pub(crate) grants: Arc<Grants>,
+    /// Those of its calls that have begun.
+    pub(crate) grants_of_begun: Arc<Grants>,
     pub(crate) limits: Limits,
     /// The permits of the plugin's running calls. All components ever loaded under the plugin's name share them.
     pub(crate) permits: Arc<Permits>,
     /// Compiled at the first call, because most plugins are not called soon after a restart.
     pub(crate) loaded: OnceCell<Arc<dyn LoadedComponent>>,
+    /// The same for calls that have begun, if the component has lost a grant that it needs to be loaded.
+    pub(crate) loaded_for_begun: OnceCell<Arc<dyn LoadedComponent>>,
 }
 
 impl Component {
@@ -52,17 +56,21 @@ impl Component {
         let tools: Vec<_> =
             tools.into_iter().map(|tool| Arc::new(live(tool, settings, &limits, &access.effective))).collect();
         let by_name = tools.iter().map(|tool| (tool.tool.name.as_str().to_owned(), tool.clone())).collect();
+        let (grants, of_begun) = (Arc::new(access.effective.clone()), access.of_begun());
         Self {
             plugin: plugin.clone(),
             digest,
             built_against: None,
             tools,
             by_name,
-            grants: Arc::new(access.effective.clone()),
+            // The same value if it is equal: a kept instance is continued only with the grants that it has.
+            grants_of_begun: if of_begun == *grants { grants.clone() } else { Arc::new(of_begun) },
+            grants,
             access,
             limits,
             permits,
             loaded: OnceCell::new_with(loaded),
+            loaded_for_begun: OnceCell::new(),
         }
     }
 

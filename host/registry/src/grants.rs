@@ -4,6 +4,7 @@
 //! Pure functions over grants and requests. A request grants nothing: the result allows only what the operator granted.
 
 pub use capabilities::manifest::{GrantState, RequestedGrant};
+use capabilities::secrets::Secret;
 use capabilities::{Capability, Grants, Manifest};
 use domain::{Digest, PluginName};
 
@@ -39,6 +40,14 @@ impl Access {
     #[must_use]
     pub fn withheld(&self) -> Grants {
         if self.is_holder { Grants::default() } else { effective(&self.granted, self.manifest.as_ref()) }
+    }
+
+    /// The access of a call that began when the component had its grants. Without them, each new access is denied, and the
+    /// secrets that the call may have learned are still redacted.
+    #[must_use]
+    pub fn of_begun(&self) -> Grants {
+        let secrets = self.withheld().secrets.into_iter().map(Secret::withdrawn);
+        Grants { secrets: self.effective.secrets.iter().cloned().chain(secrets).collect(), ..self.effective.clone() }
     }
 
     /// The operator's grants, if they are for this component.

@@ -1,11 +1,12 @@
 //! Implements the loop's port for tools: finds tools, and runs the guests of server tools.
 
+use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capabilities::call_refusal;
 use capabilities::journal::{JournalWriter, Recording};
-use dispatch::ports::{End, KnownTool, Lingering, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
+use capabilities::{Capabilities, call_refusal};
+use dispatch::ports::{AppendError, End, KnownTool, Lingering, Permit, Progress, Run, RunJournal, RunMonitor, Tools};
 use domain::{
     CatalogLimits, Digest, Json, Limits, Outcome, PluginName, Receipt, Span, ToolName, Violation,
     call::{Frozen, Level, Pinned},
@@ -13,7 +14,8 @@ use domain::{
     outcome::{Failure, FailureCode},
     step::{Durable, RunEnd, StepRequest, StepWait},
 };
-use sandbox::{Job, LingerCounts, RunUsage, Sink, Update};
+use sandbox::{Job, LingerCounts, LoadError, RunUsage, Sink, Update};
+use tokio::sync::OnceCell;
 
 use crate::Registry;
 use crate::blocking::blocking;
@@ -65,7 +67,7 @@ impl Tools for Registry {
         let component = recall_component(&self.shared, pinned).await?;
         if self.shared.component(&pinned.plugin, pinned.component).is_none() {
             // If it cannot be loaded either, that failure is the better explanation.
-            load(&self.shared, &component).await?;
+            load(&self.shared, &component, false).await?;
             let message =
                 "the declaration of the tool's component is lost, so the policy cannot be asked about the call";
             return Err(Outcome::Failed(Failure::new(FailureCode::HostFault, message)));
@@ -113,10 +115,11 @@ async fn run_guest(shared: &Arc<Shared>, run: Run) -> Result<End, Outcome> {
         Some(frozen) => limits.with_observable(&frozen.limits),
         None => limits,
     };
-    let loaded = load(shared, &component).await?;
+    let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun);
+    let loaded = load(shared, &component, has_begun).await?;
     let job = Job {
         plugin: run.pinned.plugin.clone(),
-        grants: component.grants.clone(),
+        grants: if has_begun { &component.grants_of_begun } else { &component.grants }.clone(),
         call_id: run.call.as_str().into(),
         tool: run.tool,
         arguments: run.arguments,
@@ -151,7 +154,7 @@ fn unknown_version(run: &Run, version: u32) -> Result<End, Outcome> {
 }
 
 /// The journal of the loop, for the sandbox.
-fn recording((journal, bounds): (Arc<dyn RunJournal>, JournalBounds)) -> Recording {
+pub(crate) fn recording((journal, bounds): (Arc<dyn RunJournal>, JournalBounds)) -> Recording {
     Recording { writer: Arc::new(Recorder(journal)), bounds }
 }
 
@@ -160,7 +163,12 @@ struct Recorder(Arc<dyn RunJournal>);
 #[async_trait]
 impl JournalWriter for Recorder {
     async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
-        self.0.append(entries, values).await.map_err(|error| error.to_string())
+        self.0.append(entries, values).await.map_err(|error| {
+            // The caller reads the log of the call. The reason is for the operator.
+            let AppendError::Fault(fault) = error else { return error.to_string() };
+            tracing::error!(%fault, "the journal of a call could not be written");
+            "the host's store failed".to_owned()
+        })
     }
 
     fn head(&self) -> Option<JournalSummary> {
@@ -198,35 +206,73 @@ async fn recall_component(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<C
     component.ok_or(Outcome::Invalidated)
 }
 
-/// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. Reads the bytes,
-/// checks their digest, and compiles them unless the sandbox has cached code.
-async fn load<'a>(shared: &Arc<Shared>, component: &'a Component) -> Result<&'a Arc<dyn LoadedComponent>, Outcome> {
-    if let Some(loaded) = component.loaded.get() {
+/// The component's code, loaded at the first call and kept for later ones; each call gets its own instance. A call that has begun
+/// goes on without a grant that its component has lost: the code is then linked with all that it imports, and what the call may do
+/// with that depends on its grants.
+async fn load<'a>(
+    shared: &Arc<Shared>,
+    component: &'a Component,
+    has_begun: bool,
+) -> Result<&'a Arc<dyn LoadedComponent>, Outcome> {
+    let of_begun = component.loaded_for_begun.get().filter(|_| has_begun);
+    if let Some(loaded) = component.loaded.get().or(of_begun) {
         return Ok(loaded);
     }
-    let make = || async {
-        let (shared, digest, granted) = (shared.clone(), component.digest, component.grants.capabilities());
-        blocking(move || load_component(&shared, digest, granted)).await.map_err(|error| fault(&error))?
+    let granted = component.access.effective.capabilities();
+    let loaded = match load_into(&component.loaded, shared, component.digest, granted).await {
+        Err(Unloadable::Refused(LoadError::Imports(_))) if has_begun => {
+            load_into(&component.loaded_for_begun, shared, component.digest, Capabilities::EVERY).await
+        }
+        loaded => loaded,
     };
-    component.loaded.get_or_try_init(make).await
+    Ok(loaded?)
 }
 
+async fn load_into<'a>(
+    cell: &'a OnceCell<Arc<dyn LoadedComponent>>,
+    shared: &Arc<Shared>,
+    digest: Digest,
+    linked: Capabilities,
+) -> Result<&'a Arc<dyn LoadedComponent>, Unloadable> {
+    let make = || async {
+        let shared = shared.clone();
+        blocking(move || load_component(&shared, digest, linked)).await.map_err(Unloadable::Fault)?
+    };
+    cell.get_or_try_init(make).await
+}
+
+/// Reads the bytes, checks their digest, and compiles them unless the sandbox has cached code.
 fn load_component(
     shared: &Shared,
     digest: Digest,
-    granted: capabilities::Capabilities,
-) -> Result<Arc<dyn LoadedComponent>, Outcome> {
-    let bytes = shared.components.bytes(digest).map_err(|error| fault(&error))?;
-    let bytes = bytes.ok_or(Outcome::Invalidated)?;
-    shared.loader.make(digest, &bytes, granted).map_err(|error| {
-        // The component was loadable when the call was submitted. Since then the operator revoked a grant, or the host
-        // changed.
-        let message = format!("the tool's component can no longer be loaded: {error}");
-        Outcome::Failed(Failure::new(FailureCode::HostFault, message))
-    })
+    linked: Capabilities,
+) -> Result<Arc<dyn LoadedComponent>, Unloadable> {
+    let bytes = shared.components.bytes(digest).map_err(Unloadable::Fault)?.ok_or(Unloadable::Missing)?;
+    shared.loader.make(digest, &bytes, linked).map_err(Unloadable::Refused)
 }
 
-fn fault(error: &std::io::Error) -> Outcome {
+/// Why a component does not run.
+enum Unloadable {
+    Missing,
+    Fault(io::Error),
+    /// It was loadable when the call was submitted. Since then the operator revoked a grant, or the host changed.
+    Refused(LoadError),
+}
+
+impl From<Unloadable> for Outcome {
+    fn from(why: Unloadable) -> Self {
+        match why {
+            Unloadable::Missing => Self::Invalidated,
+            Unloadable::Fault(error) => fault(&error),
+            Unloadable::Refused(error) => {
+                let message = format!("the tool's component can no longer be loaded: {error}");
+                Self::Failed(Failure::new(FailureCode::HostFault, message))
+            }
+        }
+    }
+}
+
+fn fault(error: &io::Error) -> Outcome {
     tracing::error!(%error, "the host could not make a guest");
     Outcome::Failed(Failure::new(FailureCode::HostFault, "the host could not read or load the tool's component"))
 }

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use capabilities::{Stop, excerpt};
+use capabilities::{Stop, Vault, excerpt};
 use domain::{
     Digest, Json, Limits, Outcome, Span,
     call::Level,
@@ -119,7 +119,7 @@ fn started(
 
 /// Drives a guest to the end of its run. If the call waits then, its instance is kept.
 async fn continue_guest(plugin: &LoadedPlugin, mut instance: Instance) -> GuestEnd {
-    let Waits { request: StepRequest { digest, wait }, spent, wrote } = match instance.drive().await {
+    let Waits { request, spent, wrote } = match instance.drive().await {
         Driven::Ended(end) => return end,
         Driven::Waits(waits) => waits,
     };
@@ -133,16 +133,16 @@ async fn continue_guest(plugin: &LoadedPlugin, mut instance: Instance) -> GuestE
         Ok(head) => head,
         Err(error) => return end(RunEnd::Repeating(lost(&error.to_string()))),
     };
-    let wait = durable::redacted(wait, |text| instance.vault.redacted(text));
+    let ended = durable::redacted(request, |text| instance.vault.redacted(text));
     let time = Duration::from_millis(instance.limits.linger.millis());
-    if let Some(head) = head
-        && !outlasts(&wait, plugin.shared.services.clock.wall().saturating_add(time))
+    if let (Some(head), RunEnd::Waits(StepRequest { digest, wait })) = (head, &ended)
+        && !outlasts(wait, plugin.shared.services.clock.wall().saturating_add(time))
     {
         let guest = plugin.peak.expected(&instance.limits).bytes();
-        let kept = KeptInstance::new(instance, digest, head, guest);
+        let kept = KeptInstance::new(instance, *digest, head, guest);
         plugin.shared.keep(plugin.digest, kept, time);
     }
-    end(RunEnd::Waits(StepRequest { digest, wait }))
+    end(ended)
 }
 
 /// Whether a wait certainly lasts longer than an instance is kept.
@@ -169,19 +169,17 @@ async fn carry_out(
     let answer = bounded(pin!(carried_out), &watch).await;
     let (early, journal) = (store.data().early_end(&answer), store.data().journal());
     let early = written(journal, early).await;
-    if let (None, Err(error)) = (&early, &answer) {
-        store.data().explain_repeating(&explain(error, store.data(), limits, Purpose::Call));
-    }
-    let is_continued = matches!(early, Some(RunEnd::Waits(_) | RunEnd::Repeating(_)));
+    let is_continued = match (&early, &answer) {
+        (None, Err(error)) => store.data().is_continued_after(&explain(error, store.data(), limits, Purpose::Call)),
+        (early, _) => matches!(early, Some(RunEnd::Waits(_) | RunEnd::Repeating(_))),
+    };
     store.data_mut().finish(is_continued);
     let vault = store.data().vault.clone();
     let ended: RunEnd = match (early, answer) {
-        (Some(RunEnd::Waits(StepRequest { digest, wait })), _) => {
-            RunEnd::Waits(StepRequest { digest, wait: durable::redacted(wait, |text| vault.redacted(text)) })
-        }
-        (Some(RunEnd::Outcome(Outcome::Failed(failure))), _) => {
-            Outcome::Failed(Failure { message: vault.redacted(failure.message), ..failure }).into()
-        }
+        (Some(RunEnd::Waits(request)), _) => durable::redacted(request, |text| vault.redacted(text)),
+        (Some(RunEnd::Outcome(Outcome::Failed(failure))), _) => Outcome::Failed(redacted(failure, &vault)).into(),
+        // A request in it has a path of the guest.
+        (Some(RunEnd::Repeating(failure)), _) => RunEnd::Repeating(redacted(failure, &vault)),
         (Some(ended), _) => ended,
         (None, Ok(Ok(text))) if text.len() <= limits.result => {
             result(vault.redacted_in_steps(text).await, limits).into()
@@ -193,7 +191,7 @@ async fn carry_out(
         }
         (None, Err(error)) => {
             let failure = explain(&error, store.data(), limits, Purpose::Call);
-            if store.data().repeats() { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() }
+            if is_continued { RunEnd::Repeating(failure) } else { Outcome::Failed(failure).into() }
         }
     };
     let guest = store.data();
@@ -301,6 +299,10 @@ pub(crate) fn explain(error: &wasmtime::Error, guest: &Guest, limits: &Limits, p
         failure.message.push_str(&excerpt(&guest.vault.redacted(words)));
     }
     failure
+}
+
+fn redacted(failure: Failure, vault: &Vault) -> Failure {
+    Failure { message: vault.redacted(failure.message), ..failure }
 }
 
 /// The outcome for a result of the guest.

@@ -113,8 +113,7 @@ impl RunParts<'_> {
 
     /// Begins the run that continues the guest.
     fn continues(&mut self) {
-        self.run.restart();
-        self.states.continues();
+        self.run.restart(self.states);
     }
 }
 
@@ -175,6 +174,11 @@ impl Replay {
     /// Whether the guest still repeats what an earlier run did.
     pub(crate) fn repeats(&self) -> bool {
         self.passed < self.steps.len() || self.journal.as_ref().is_some_and(Journal::repeats)
+    }
+
+    /// Whether a later run repeats this one.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.steps.is_empty() || self.journal.as_ref().is_some_and(Journal::has_begun)
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {

@@ -21,8 +21,16 @@ pub(crate) struct Run {
     streaming: bool,
     limits: Limits,
     host_calls: u64,
-    /// The host calls, and the bytes in and out, of the runs before this one.
-    before: (u64, [u64; 2]),
+    /// The usage of the runs before this one.
+    before: Counts,
+}
+
+/// The usage of an instance.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    host_calls: u64,
+    bytes_in: u64,
+    bytes_out: u64,
 }
 
 impl Run {
@@ -46,7 +54,7 @@ impl Run {
             streaming,
             limits: *limits,
             host_calls: 0,
-            before: (0, [0; 2]),
+            before: Counts::default(),
         }
     }
 
@@ -66,16 +74,21 @@ impl Run {
 
     /// The usage so far.
     pub(crate) fn spent(&self, states: &States) -> RunUsage {
-        let (host_calls, [bytes_in, bytes_out]) = self.before;
-        let ([all_in, all_out], (sent, received)) = (self.usage.bytes.total(), states.transferred());
+        let (now, before) = (self.counts(states), self.before);
         RunUsage {
             time: self.watch.spent(),
             peak_memory: self.meter.memory(),
             peak_host_bytes: self.usage.memory.peak(),
-            host_calls: self.host_calls - host_calls,
-            bytes_in: all_in - bytes_in + received as u64,
-            bytes_out: all_out - bytes_out + sent as u64,
+            host_calls: now.host_calls - before.host_calls,
+            bytes_in: now.bytes_in - before.bytes_in,
+            bytes_out: now.bytes_out - before.bytes_out,
         }
+    }
+
+    fn counts(&self, states: &States) -> Counts {
+        let ([bytes_in, bytes_out], transferred) = (self.usage.bytes.total(), states.transferred());
+        let (bytes_in, bytes_out) = (bytes_in + transferred.received, bytes_out + transferred.sent);
+        Counts { host_calls: self.host_calls, bytes_in, bytes_out }
     }
 
     pub(crate) fn update(&mut self, message: String, fraction: Option<f64>, data: Option<String>) {
@@ -103,11 +116,11 @@ impl Run {
     }
 
     /// Begins the run that continues the guest. As a run that repeats the code before a wait, it has all of its time and of its
-    /// reports.
-    pub(crate) fn restart(&mut self) {
+    /// reports. The limits on the whole call go on.
+    pub(crate) fn restart(&mut self, states: &States) {
         self.watch.restart();
         self.log.restart(self.limits.log_bytes);
         self.progress = Progress::new(Arc::clone(&self.sink), self.streaming, &self.limits);
-        self.before = (self.host_calls, self.usage.bytes.total());
+        self.before = self.counts(states);
     }
 }

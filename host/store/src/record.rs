@@ -139,8 +139,9 @@ record!(
     EndedTurn,
     Audience,
     RunLog,
-    // Version 2 has its run and its function, requests that a server refused for now, and in the first entry a salt.
-    Entry = [None]
+    // Version 2 has its run and its function, requests that a server refused for now, and in the first entry a salt. Version 3 has
+    // the bytes of a request, and key-value accesses that were denied.
+    Entry = [None, None]
 );
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<T, Unreadable> {

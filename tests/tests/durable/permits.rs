@@ -46,6 +46,7 @@ fn entry(number: u32) -> Entry {
         digest: Digest::of(number.to_string()),
         at: Timestamp::from_millis(0),
         salt: None,
+        transferred: None,
         record: Record::Result("1".into()),
     }
 }

@@ -27,6 +27,7 @@ async fn record(run: Run) -> End {
         digest: Digest::of("get"),
         at: Timestamp::from_millis(0),
         salt: None,
+        transferred: None,
         record: Record::Result("1".into()),
     };
     if recorded < RESULTS {

@@ -104,6 +104,49 @@ fn withdrawn_grant_binds_only_the_next_operations() {
     assert!(message(&call).contains("keys"), "{call:#}");
 }
 
+/// A call with recorded results of each kind, which waits. Then it reads, writes and sends more.
+fn waits_with_results(host: &Host, server: &Server) -> Value {
+    let get = json!({"do": "get", "key": "a"});
+    let tried = json!({"do": "try", "operation": get});
+    let config = json!({"do": "config", "name": "region"});
+    waits(host, "p", 1, &[config.clone(), set("a"), get, send(server, "x"), ask(), config, tried, send(server, "y")])
+}
+
+#[test]
+fn call_outlasts_the_grants_of_its_component() {
+    let server = Server::start();
+    let mut host = programs(&server);
+    let turn = waits_with_results(&host, &server);
+    let other = format!("component = \"sha256:{}\"", "0".repeat(64));
+    change_configuration(&mut host, "component = \"any\"\ngrants.keyvalue", &format!("{other}\ngrants.keyvalue"));
+    let tools = host.agent.get("/v1/tools").ok(200).to_string();
+    assert!(!tools.contains("\"run\""), "it is not loaded for new calls: {tools}");
+    let call = ended(&host, &turn, 1);
+    let results = &call["content"]["result"];
+    let before = json!(["eu", null, "v", {"status": 200, "text": "x: 1"}, "yes", "eu"]);
+    assert_eq!(results.as_array().map(|all| &all[..6]), before.as_array().map(Vec::as_slice), "{call:#}");
+    let denied = |result: &Value, text: &str| result["error"].as_str().is_some_and(|error| error.contains(text));
+    assert!(denied(&results[6], "may not be used by this plugin"), "{call:#}");
+    assert!(denied(&results[7], "does not allow"), "{call:#}");
+    assert_eq!(server.requests().len(), 1, "nothing more is sent");
+}
+
+#[test]
+fn call_outlasts_the_grant_of_its_key_value_data() {
+    let server = Server::start();
+    let mut host = programs(&server);
+    let turn = waits_with_results(&host, &server);
+    change_configuration(
+        &mut host,
+        "component = \"any\"\ngrants.keyvalue = true\n[plugin.program.grants.config]",
+        "component = \"any\"\n[plugin.program.grants.config]",
+    );
+    let call = ended(&host, &turn, 1);
+    let results = &call["content"]["result"];
+    assert_eq!((&results[2], &results[7]), (&json!("v"), &json!({"status": 200, "text": "y: 2"})), "{call:#}");
+    assert!(results[6]["error"].as_str().is_some_and(|error| error.contains("may not be used")), "{call:#}");
+}
+
 #[test]
 fn lowered_bounds_of_a_call_bind_only_what_it_does_next() {
     let mut host = programs(&Server::start());
@@ -118,4 +161,19 @@ fn lowered_bounds_of_a_call_bind_only_what_it_does_next() {
     assert!(message(&call).contains("`journal_entries`"), "{call:#}");
     let call = ended(&host, &asks, 1);
     assert!(message(&call).contains("`max_steps`"), "{call:#}");
+}
+
+#[test]
+fn log_says_why_a_component_does_not_load_any_more() {
+    let mut host = programs(&Server::start());
+    let turn = waits(&host, "p", 1, &[ask()]);
+    let tight = "[compile]\ncomponent_bytes = 1000\n[plugin.program.grants.config]";
+    change_configuration(&mut host, "[plugin.program.grants.config]", tight);
+    let _ = answered(&host, &turn, 1..2);
+    let log = "/v1/conversations/p/calls/p/log";
+    let line = "this run could not continue the call: the tool's component can no longer be loaded: ";
+    host.agent.until(log, |answer| answer.text.contains(line).then_some(()));
+    change_configuration(&mut host, tight, "[plugin.program.grants.config]");
+    let settled = host.agent.settled(&turn);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled:#}");
 }

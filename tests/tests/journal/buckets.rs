@@ -6,7 +6,7 @@ use capabilities::keyvalue::{BucketError, Buckets, CommitWrite, EntryKey, KeyVal
 use dispatch::ports::StoreFault;
 use domain::PluginName;
 use domain::journal::ValueChange;
-use store::{CommitValue, KeyValue, NamespaceQuota};
+use store::{CommitValue, KeyValue, KeyValueError, NamespaceQuota};
 
 type Values = dyn Fn(&PluginName) -> KeyValue + Send + Sync;
 
@@ -47,6 +47,14 @@ fn fault(error: impl ToString) -> BucketError {
     BucketError::Fault(error.to_string())
 }
 
+/// The error of a write. A full quota is the plugin's fault.
+fn refused(error: KeyValueError) -> BucketError {
+    match error {
+        KeyValueError::Full { .. } => BucketError::Refused(error.to_string()),
+        error => fault(error),
+    }
+}
+
 impl Buckets for StoreBuckets {
     fn committed_by(&self, by: Arc<dyn CommitWrite>) -> Option<Arc<dyn Buckets>> {
         Some(Arc::new(Self { values: self.values.clone(), by: Some(by) }))
@@ -62,7 +70,7 @@ impl Buckets for StoreBuckets {
         value: &[u8],
         quota: KeyValueQuota,
     ) -> Result<(), BucketError> {
-        self.of(plugin).set(plugin.as_str(), bucket, key.as_bytes(), value, bounds(quota)).map_err(fault)
+        self.of(plugin).set(plugin.as_str(), bucket, key.as_bytes(), value, bounds(quota)).map_err(refused)
     }
 
     fn delete(&self, EntryKey { plugin, bucket, key }: EntryKey<'_>) -> Result<(), BucketError> {
@@ -90,6 +98,6 @@ impl Buckets for StoreBuckets {
     ) -> Result<Swapped, BucketError> {
         let (values, name) = (self.of(plugin), plugin.as_str());
         let swapped = values.compare_and_swap(name, bucket, key.as_bytes(), seen, Some(value), bounds(quota));
-        Ok(swapped.map_err(fault)?.map_or_else(Swapped::Stale, |()| Swapped::Done))
+        Ok(swapped.map_err(refused)?.map_or_else(Swapped::Stale, |()| Swapped::Done))
     }
 }

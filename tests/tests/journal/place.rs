@@ -1,6 +1,7 @@
 //! A place where a durable call runs: a store in a folder, which is opened again after each kill.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -84,12 +85,16 @@ pub(crate) struct Place {
     /// In the first run, the guest sees at its check of this number that it should stop, and in later runs never.
     pub(crate) stops_at: Option<u32>,
     pub(crate) bounds: JournalBounds,
+    pub(crate) limits: Limits,
+    pub(crate) quota: KeyValueQuota,
     /// Whether the plugin has the secret `token`. Each run has another value of it.
     pub(crate) has_secret: bool,
     /// The answers to questions about requests in doubt. Without one, the call ends in doubt.
     pub(crate) decisions: VecDeque<Value>,
     /// The last run in which the grant calls requests idempotent. `None`: every run.
     pub(crate) withdrawn_after: Option<u32>,
+    /// The runs without any grant.
+    pub(crate) without_grants: Range<u32>,
     decided: Vec<DecidedRequest>,
     /// The writes of the last call.
     writes: Arc<AtomicUsize>,
@@ -110,9 +115,13 @@ impl Place {
             retry: None,
             stops_at: None,
             bounds: JournalBounds::default(),
+            // A program can have the largest body.
+            limits: Limits { arguments: 2 << 20, ..Limits::default() },
+            quota: KeyValueQuota::default(),
             has_secret: false,
             decisions: VecDeque::new(),
             withdrawn_after: None,
+            without_grants: 0..0,
             decided: Vec::new(),
             writes: Arc::default(),
             supersedes: None,
@@ -147,9 +156,7 @@ impl Place {
             let stops_at = self.stops_at.filter(|_| run == 1);
             let heard = Arc::new(Heard { stops_at, ..Heard::default() });
             let job = self.job(program, &steps, journal, writer.clone(), run);
-            // A program can have the largest body.
-            let bounds = Limits { arguments: 2 << 20, ..Limits::default() };
-            let end = RUNTIME.block_on(PLUGIN.run(&job, &bounds, heard.clone()));
+            let end = RUNTIME.block_on(PLUGIN.run(&job, &self.limits, heard.clone()));
             let is_dead = *writer.is_dead.lock().unwrap();
             drop((job, writer, store));
             self.close();
@@ -220,7 +227,7 @@ impl Place {
         // The configuration is another one in each run.
         let config = [("region".to_owned(), format!("eu-{}", run - 1))];
         let grants = Grants {
-            keyvalue: Some(KeyValueQuota::default()),
+            keyvalue: Some(self.quota),
             http: vec![HttpRule {
                 retry: self.retry,
                 idempotent: self.rule.idempotent && self.withdrawn_after.is_none_or(|last| run <= last),
@@ -230,6 +237,7 @@ impl Place {
             secrets: self.has_secret.then(|| secret(run)).into_iter().collect(),
             ..Grants::default()
         };
+        let grants = if self.without_grants.contains(&run) { Grants::default() } else { grants };
         Job {
             plugin: self.plugin.clone(),
             grants: Arc::new(grants),

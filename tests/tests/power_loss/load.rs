@@ -126,6 +126,7 @@ pub(crate) fn entry(number: u32) -> Entry {
         digest: Digest::of(number.to_be_bytes()),
         at: Timestamp::from_millis(number.into()),
         salt: None,
+        transferred: None,
         record,
     }
 }

@@ -117,6 +117,7 @@ mod tests {
                 digest: Digest::of(path),
                 at: Timestamp::from_millis(u64::from(number)),
                 salt: None,
+                transferred: None,
                 record: match is {
                     Is::Begun => Record::Begun(name),
                     Is::Done => Record::Result("{}".into()),

@@ -63,6 +63,8 @@ pub(super) struct Exchange {
     pub(super) options: RequestOptions,
     /// Its host memory, until the guest has read or dropped the end of the answer's body.
     pub(super) charge: Option<Charge>,
+    /// That of the call, or what is left of it for one request of a durable call.
+    pub(super) budget: Arc<Budget>,
 }
 
 /// The destination of a request.
@@ -113,6 +115,7 @@ impl Exchange {
     async fn exchange(self, answer: &mut Answer) -> Result<Option<HeaderMap>, Failed> {
         let (call, method, route, options) =
             (Arc::clone(&self.call), self.method.clone(), self.route.clone(), self.options);
+        let budget = Arc::clone(&self.budget);
         let between = options.between_bytes_timeout.unwrap_or(Duration::MAX);
         let first = options.first_byte_timeout.unwrap_or(Duration::MAX);
         let over = Arc::new(Over::default());
@@ -121,7 +124,7 @@ impl Exchange {
         // Before any connection: no server learns of a request with a misplaced secret.
         let request = self.request().await?;
         let stream = connect(&call, &route, options).await?;
-        let stream = Counted::new(stream, Arc::clone(&call.budget), Arc::clone(&over));
+        let stream = Counted::new(stream, Arc::clone(&budget), Arc::clone(&over));
         let mut builder = http1::Builder::new();
         builder.max_buf_size(MAX_HEAD).max_header_size(MAX_HEAD).max_headers(MAX_FIELDS);
         let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(of_hyper)?;
@@ -152,7 +155,7 @@ impl Exchange {
         if let Err(ReceiverClosed) = answer.head(Response::from_parts(head, ())) {
             return Ok(None);
         }
-        let mut trailers = deliver(&call, body, coding, between, &over, answer).await?;
+        let mut trailers = deliver(&call, body, coding, between, (&budget, &over), answer).await?;
         if let Some(trailers) = &mut trailers {
             redact(&call, trailers);
         }
@@ -161,7 +164,7 @@ impl Exchange {
 
     /// The request with its secrets. From here on nothing may show it.
     async fn request(self) -> Result<Request<WasiBody>, Failed> {
-        let Self { call, method, url, route, mut headers, body, .. } = self;
+        let Self { call, method, url, route, mut headers, body, budget, .. } = self;
         let to = Destination {
             host: url.host_str().unwrap_or_default(),
             is_confidential: route.scheme == Scheme::Https || route.reach == Reach::Private,
@@ -173,7 +176,7 @@ impl Exchange {
         call.vault.fill_head(to, &mut uri, &mut headers).map_err(misplaced)?;
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
         let body = if call.vault.reads_bodies(to.host) {
-            let max = MAX_FILLED.min(call.budget.sent_left());
+            let max = MAX_FILLED.min(budget.sent_left());
             let whole = Limited::new(WithoutTrailers(body), max).collect().await.map_err(|_| {
                 let why = format!("its body could not be read whole, which a secret needs; it may have {max} bytes");
                 Failed::new(Error::HttpRequestBodySize(Some(max as u64)), why)
@@ -232,7 +235,7 @@ async fn deliver(
     mut body: Incoming,
     coding: Coding,
     between: Duration,
-    over: &Over,
+    (budget, over): (&Budget, &Over),
     answer: &mut Answer,
 ) -> Result<Option<HeaderMap>, Failed> {
     let (mut unpacker, mut redactor, mut trailers) = (Unpacker::new(coding), call.vault.redactor(), None);
@@ -243,7 +246,7 @@ async fn deliver(
         )
     };
     let count = |unpacker: &mut Unpacker| {
-        if call.budget.receive(unpacker.grown()) { Ok(()) } else { Err(received_too_much()) }
+        if budget.receive(unpacker.grown()) { Ok(()) } else { Err(received_too_much()) }
     };
     let mut redacted = |piece: Bytes, is_last: bool| match &mut redactor {
         Some(redactor) => {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use domain::Limits;
+use domain::journal::Transferred;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The bytes that all requests of one call may still send and receive.
@@ -27,10 +28,17 @@ impl Budget {
         }
     }
 
-    /// Allows all bytes again.
-    pub(super) fn refill(&self) {
-        self.sent_left.store(self.max.0, Ordering::Relaxed);
-        self.received_left.store(self.max.1, Ordering::Relaxed);
+    /// A budget of its own with what is left.
+    pub(super) fn rest(&self) -> Self {
+        let [sent, received] = [&self.sent_left, &self.received_left].map(|left| left.load(Ordering::Relaxed));
+        Self { sent_left: AtomicUsize::new(sent), received_left: AtomicUsize::new(received), max: (sent, received) }
+    }
+
+    /// Takes the bytes of a request.
+    pub(super) fn spend(&self, Transferred { sent, received }: Transferred) {
+        for (left, bytes) in [(&self.sent_left, sent), (&self.received_left, received)] {
+            take(left, usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
     }
 
     /// Counts bytes that were received or unpacked. False if the budget is exceeded.
@@ -38,10 +46,10 @@ impl Budget {
         take(&self.received_left, bytes) == bytes
     }
 
-    /// The bytes that were sent, and those that were received.
-    pub(super) fn used(&self) -> (usize, usize) {
-        let left = (self.sent_left(), self.received_left.load(Ordering::Relaxed));
-        (self.max.0.saturating_sub(left.0), self.max.1.saturating_sub(left.1))
+    /// The bytes that were taken from it.
+    pub(super) fn used(&self) -> Transferred {
+        let used = |max: usize, left: &AtomicUsize| max.saturating_sub(left.load(Ordering::Relaxed)) as u64;
+        Transferred { sent: used(self.max.0, &self.sent_left), received: used(self.max.1, &self.received_left) }
     }
 
     pub(super) fn sent_left(&self) -> usize {
@@ -116,12 +124,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn next_run_has_the_whole_budget() {
+    fn rest_of_a_budget_counts_only_when_it_is_spent() {
         let budget = Budget::new(&Limits { http_sent: 10, http_received: 20, ..Limits::default() });
-        assert!(budget.receive(20) && !budget.receive(1));
-        assert_eq!((take(&budget.sent_left, 7), budget.used()), (7, (7, 20)));
-        budget.refill();
-        assert_eq!(budget.used(), (0, 0));
-        assert!(budget.receive(20));
+        budget.spend(Transferred { sent: 3, received: 5 });
+        let rest = budget.rest();
+        assert!(rest.receive(15) && !rest.receive(1));
+        assert_eq!(take(&rest.sent_left, 9), 7);
+        assert_eq!(rest.used(), Transferred { sent: 7, received: 15 });
+        assert_eq!(budget.used(), Transferred { sent: 3, received: 5 });
+        budget.spend(rest.used());
+        budget.spend(Transferred { sent: 1, received: u64::MAX });
+        assert_eq!(budget.used(), Transferred { sent: 10, received: 20 }, "no more than there is");
     }
 }

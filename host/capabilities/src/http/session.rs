@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::journal::Transferred;
 use domain::{Limits, PluginName, Span, Timestamp};
 use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
@@ -106,12 +107,15 @@ impl Session {
         context.set_field_size_limit(MAX_FIELDS);
         let left = terms.as_ref().map_or(0, |terms| terms.limits.http_requests);
         let open = terms.and_then(|terms| terms.open(Arc::clone(&log)));
-        Self { context, requests: Requests { open, left, log, memory, recorder } }
+        let repeated = Transferred::default();
+        Self { context, requests: Requests { open, left, repeated, log, memory, recorder } }
     }
 
-    /// The bytes that were sent, and those that were received.
-    pub(super) fn transferred(&self) -> (usize, usize) {
-        self.requests.open.as_ref().map_or((0, 0), |open| open.shared.budget.used())
+    /// The bytes that were sent and received, without those of requests that an earlier run sent.
+    pub(super) fn transferred(&self) -> Transferred {
+        let Requests { open, repeated, .. } = &self.requests;
+        let used = open.as_ref().map(|open| open.shared.budget.used()).unwrap_or_default();
+        Transferred { sent: used.sent - repeated.sent, received: used.received - repeated.received }
     }
 
     pub(super) fn view<'a>(&'a mut self, table: &'a mut ResourceTable) -> WasiHttpCtxView<'a> {
@@ -141,13 +145,6 @@ impl Session {
         self.requests.settle(table, may_wait).await
     }
 
-    /// The answers that earlier runs received are not received again.
-    pub(super) fn continues(&self) {
-        if let Some(open) = &self.requests.open {
-            open.shared.budget.refill();
-        }
-    }
-
     /// Reports the requests of a durable call that were not sent.
     pub(super) fn finish(&mut self) {
         if let Some(recorder) = &mut self.requests.recorder {
@@ -165,6 +162,8 @@ impl Session {
 pub(super) struct Requests {
     open: Option<Open>,
     left: u32,
+    /// The bytes of requests that an earlier run sent. They count against the limits of the call.
+    repeated: Transferred,
     pub(super) log: Arc<dyn AuthorLog>,
     pub(super) memory: HostMemory,
     /// Of a durable call.
@@ -241,8 +240,21 @@ impl WasiHttpHooks for Requests {
 
 impl Requests {
     /// Counts a request that an earlier run sent.
-    pub(super) fn skip(&mut self) {
+    pub(super) fn repeat(&mut self, transferred: Option<Transferred>) {
         self.left = self.left.saturating_sub(1);
+        let (Some(open), Some(transferred)) = (&self.open, transferred) else { return };
+        let before = open.shared.budget.used();
+        open.shared.budget.spend(transferred);
+        let after = open.shared.budget.used();
+        self.repeated.sent += after.sent - before.sent;
+        self.repeated.received += after.received - before.received;
+    }
+
+    /// Counts a request of a durable call that this run sent.
+    pub(super) fn spend(&self, transferred: Transferred) {
+        if let Some(open) = &self.open {
+            open.shared.budget.spend(transferred);
+        }
     }
 
     /// The secrets of the host. `None`: nothing is granted.
@@ -310,6 +322,11 @@ impl Requests {
         let headers = open.headers(&parts.method, &url, parts.headers, number)?;
         Ok(Exchange {
             charge: Some(charge),
+            // The journal has the bytes of each request of a durable call. Those that come too late belong to none.
+            budget: match number {
+                Some(_) => Arc::new(open.shared.budget.rest()),
+                None => Arc::clone(&open.shared.budget),
+            },
             call: Arc::clone(&open.shared),
             route: Route {
                 scheme: Scheme::of(&url).ok_or(Error::HttpRequestUriInvalid)?,

@@ -1,9 +1,11 @@
 //! Carries out the requests of a durable call, each in one run only. Later runs get the recorded answers.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use domain::Timestamp;
 use domain::doubt::RequestDecision;
-use domain::journal::RefusedForNow;
+use domain::journal::{Record, RefusedForNow, Transferred};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -96,12 +98,12 @@ impl Requests {
         };
         let call = call(shown(&request.parts, self.vault()), &request.parts, &request.body);
         let (number, begun) = match journal.effect(&call)? {
-            Some(Effect::Done(text)) => {
-                self.skip();
-                return Ok(Sent::Answered(Whole::read(&text)?.response(&self.memory)?));
+            Some(Effect::Done { result, transferred }) => {
+                self.repeat(transferred);
+                return Ok(Sent::Answered(Whole::read(&result)?.response(&self.memory)?));
             }
-            Some(Effect::Refused { first, last, refused }) => {
-                self.skip();
+            Some(Effect::Refused { first, last, refused, transferred }) => {
+                self.repeat(transferred);
                 request.refusals.add(first, last, refused);
                 return Ok(Sent::Refused(Box::new(request), refused.until));
             }
@@ -112,21 +114,22 @@ impl Requests {
         let sending = match self.sending(&journal, &request, (number, begun))? {
             Next::Send(_) if !request.refusals.is_empty() && !may_wait => {
                 let why = "the server refused the request for now, and the call is being stopped";
-                return self
-                    .recorded(&journal, &call, &request, Whole::failed(Error::InternalError(Some(why.into()))))
-                    .await;
+                let failed = Whole::failed(Error::InternalError(Some(why.into())));
+                self.repeat(None);
+                return self.recorded(&journal, &call, &request, (failed, None)).await;
             }
             Next::Send(sending) => sending,
             Next::Decided(whole) => {
-                self.skip();
-                return self.recorded(&journal, &call, &request, whole).await;
+                self.repeat(None);
+                return self.recorded(&journal, &call, &request, (whole, None)).await;
             }
         };
-        match self.send(&journal, &call, &request, sending, may_wait).await? {
-            Ok(whole) => self.recorded(&journal, &call, &request, whole).await,
+        let (sent, transferred) = self.send(&journal, &call, &request, sending, may_wait).await?;
+        match sent {
+            Ok(whole) => self.recorded(&journal, &call, &request, (whole, transferred)).await,
             Err(refused) => {
                 let last = journal.length();
-                journal.refuse(&call, refused)?;
+                journal.add(&call, Record::Refused(refused), transferred)?;
                 if !is_safe(&request.parts.method) {
                     journal.flush().await?;
                 }
@@ -171,20 +174,19 @@ impl Requests {
         journal: &Journal,
         call: &HostCall,
         request: &Complete,
-        whole: Whole,
+        (whole, transferred): (Whole, Option<Transferred>),
     ) -> wasmtime::Result<Sent> {
         let text = whole.text()?;
-        if is_safe(&request.parts.method) {
-            journal.record(call, text.clone())?
-        } else {
-            journal.write(call, text.clone(), Vec::new()).await?
+        journal.add(call, Record::Result(text.clone()), transferred)?;
+        if !is_safe(&request.parts.method) {
+            journal.flush().await?;
         }
         // From the same text as in a later run.
         drop(whole);
         Ok(Sent::Answered(Whole::read(&text)?.response(&self.memory)?))
     }
 
-    /// Sends a request.
+    /// Sends a request, and returns its bytes as well. `None`: it was not sent.
     async fn send(
         &mut self,
         journal: &Journal,
@@ -192,7 +194,7 @@ impl Requests {
         request: &Complete,
         Sending { number, is_begun, in_doubt }: Sending,
         may_wait: bool,
-    ) -> wasmtime::Result<Result<Whole, RefusedForNow>> {
+    ) -> wasmtime::Result<(Result<Whole, RefusedForNow>, Option<Transferred>)> {
         let Complete { parts, options, body, .. } = request;
         let named = name(parts);
         let failed = |error: Error| {
@@ -205,7 +207,7 @@ impl Requests {
         let sent = Request::from_parts(parts.clone(), Full::from(body.clone()).map_err(Error::from).boxed_unsync());
         let exchange = match self.check_request(sent, *options, Some(number)) {
             Ok(exchange) => exchange,
-            Err(Unsent::Refused(error)) => return Ok(Ok(failed(error)?)),
+            Err(Unsent::Refused(error)) => return Ok((Ok(failed(error)?), None)),
             Err(Unsent::Stopped(stop)) if in_doubt => {
                 return Err(JournalError::Fault(format!("{named} could not be sent again: {stop}")).into());
             }
@@ -214,17 +216,22 @@ impl Requests {
         if !is_safe(&parts.method) && !is_begun {
             journal.begin(call).await?;
         }
+        let budget = Arc::clone(&exchange.budget);
         let (answer, task) = exchange.start();
-        let response = match answer.response(task).await {
-            Ok(response) => response,
-            Err(error) => return Ok(Ok(failed(error)?)),
+        let sent = match answer.response(task).await {
+            Ok(response) => match self.refusal(&response, request, in_doubt, journal.now()).filter(|_| may_wait) {
+                Some(refused) => {
+                    let (status, seconds) = (response.status().as_u16(), refused.wait.millis().div_ceil(1000));
+                    self.log.warn(&format!("http: {named} was answered {status}; it is sent again after {seconds} s"));
+                    Err(refused)
+                }
+                None => Ok(Whole::of(response, &self.memory, journal.room()).await?),
+            },
+            Err(error) => Ok(failed(error)?),
         };
-        if let Some(refused) = self.refusal(&response, request, in_doubt, journal.now()).filter(|_| may_wait) {
-            let (status, seconds) = (response.status().as_u16(), refused.wait.millis().div_ceil(1000));
-            self.log.warn(&format!("http: {named} was answered {status}; it is sent again after {seconds} s"));
-            return Ok(Err(refused));
-        }
-        Ok(Ok(Whole::of(response, &self.memory, journal.room()).await?))
+        let transferred = budget.used();
+        self.spend(transferred);
+        Ok((sent, (transferred != Transferred::default()).then_some(transferred)))
     }
 
     /// The refusal in an answer, if the request is sent again after a wait.

@@ -81,6 +81,10 @@ fn recorded() -> Arc<[Entry]> {
     written.entries()
 }
 
+fn done(result: &str) -> Effect {
+    Effect::Done { result: result.into(), transferred: None }
+}
+
 fn diverged<T: std::fmt::Debug>(done: Result<T, JournalError>) -> String {
     match done {
         Err(JournalError::Diverged(what)) => what,
@@ -95,7 +99,7 @@ fn later_run_gets_what_the_first_one_got() {
     assert_eq!(journal.recorded(&call("a")).unwrap().as_deref(), Some("1"));
     journal.pass_step().unwrap();
     assert!(journal.repeats());
-    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Done("2".into())));
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(done("2")));
     assert!(!journal.repeats());
     assert_eq!(*time.reached.lock().unwrap(), [(0, true), (1, true), (2, false)], "the clock has the same times");
     assert_eq!(journal.recorded(&call("c")).unwrap(), None, "it continues");
@@ -195,7 +199,7 @@ fn effect_that_is_begun_once_more_keeps_its_first_entry() {
     assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::InDoubt { first: 0, last: 1 }));
     at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap();
     let (journal, ..) = run(&[&*entries, &*last.entries()].concat().into(), 0, JournalBounds::default());
-    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Done("2".into())));
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(done("2")));
     journal.is_passed().unwrap();
 }
 
@@ -205,14 +209,14 @@ fn refused(until: u64) -> RefusedForNow {
 
 /// The refusal of the request in the first entry.
 fn refused_effect(last: u32) -> Effect {
-    Effect::Refused { first: 0, last, refused: refused(9) }
+    Effect::Refused { first: 0, last, refused: refused(9), transferred: None }
 }
 
 /// A journal: an effect that is refused for now, the wait for it, and then the next run, which begins it again and ends it.
 fn recorded_after_a_refusal() -> Arc<[Entry]> {
     let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
     at_once(journal.begin(&call("b"))).unwrap();
-    journal.refuse(&call("b"), refused(9)).unwrap();
+    journal.add(&call("b"), Record::Refused(refused(9)), None).unwrap();
     at_once(journal.flush()).unwrap();
     let entries = written.entries();
     let (journal, written, _) = run(&entries, 1, JournalBounds::default());
@@ -237,7 +241,7 @@ fn refused_effect_is_begun_again_after_the_wait() {
     let (journal, ..) = run(&entries, 1, JournalBounds::default());
     journal.effect(&call("b")).unwrap();
     journal.pass_step().unwrap();
-    assert_eq!(journal.effect(&call("b")).unwrap(), Some(Effect::Done("2".into())));
+    assert_eq!(journal.effect(&call("b")).unwrap(), Some(done("2")));
     assert!(!journal.repeats());
     // A kill during the second sending.
     let (journal, ..) = run(&entries[..3].into(), 1, JournalBounds::default());
@@ -249,7 +253,7 @@ fn refused_effect_is_begun_again_after_the_wait() {
 #[test]
 fn refusal_of_a_request_that_changes_nothing_is_one_entry() {
     let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
-    journal.refuse(&call("g"), refused(9)).unwrap();
+    journal.add(&call("g"), Record::Refused(refused(9)), None).unwrap();
     assert_eq!(written.batches(), [0; 0], "it is written with the wait");
     at_once(journal.flush()).unwrap();
     let (journal, ..) = run(&written.entries(), 1, JournalBounds::default());
@@ -302,4 +306,33 @@ fn journal_has_at_most_so_many_entries_and_bytes() {
     // The entries of earlier runs count.
     let (journal, ..) = run(&recorded(), 1, JournalBounds { entries: 3, bytes: 1 << 20 });
     assert!(matches!(journal.record(&call("z"), "1".into()), Err(JournalError::Full(_))));
+}
+
+#[test]
+fn run_has_begun_when_an_entry_is_written_or_a_step_has_ended() {
+    let (journal, ..) = run(&[].into(), 0, JournalBounds::default());
+    journal.record(&call("a"), "1".into()).unwrap();
+    assert!(!journal.has_begun(), "no later run knows it");
+    at_once(journal.flush()).unwrap();
+    assert!(journal.has_begun());
+    assert!(run(&[].into(), 1, JournalBounds::default()).0.has_begun());
+    assert!(run(&recorded(), 1, JournalBounds::default()).0.has_begun());
+}
+
+#[test]
+fn bytes_of_a_request_come_back_with_its_result() {
+    let (journal, written, _) = run(&[].into(), 0, JournalBounds::default());
+    let transferred = |sent| Some(Transferred { sent, received: 1 });
+    at_once(journal.begin(&call("b"))).unwrap();
+    journal.add(&call("b"), Record::Refused(refused(9)), transferred(2)).unwrap();
+    at_once(journal.begin(&call("b"))).unwrap();
+    journal.add(&call("b"), Record::Result("2".into()), transferred(3)).unwrap();
+    at_once(journal.flush()).unwrap();
+    let (journal, ..) = run(&written.entries(), 0, JournalBounds::default());
+    let of = |effect| match effect {
+        Some(Effect::Refused { transferred, .. } | Effect::Done { transferred, .. }) => transferred,
+        other => panic!("{other:?}"),
+    };
+    let effects = [(); 2].map(|()| of(journal.effect(&call("b")).unwrap()));
+    assert_eq!(effects, [transferred(2), transferred(3)]);
 }

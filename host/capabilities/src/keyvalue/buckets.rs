@@ -28,6 +28,9 @@ pub enum Swapped {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BucketError {
+    /// Nothing is granted to the plugin.
+    #[error("access denied")]
+    Denied,
     /// The plugin's fault; the guest reads the reason.
     #[error("{0}")]
     Refused(String),

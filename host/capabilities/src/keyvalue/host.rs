@@ -10,7 +10,7 @@ use super::bindings::wasi::keyvalue::store::{Error, HostBucket as _, KeyResponse
 use super::bindings::wasi::keyvalue::{atomics, batch, store};
 use super::handles::{Bucket, Cas, HANDLE};
 use super::recorded::{self, Committing, Recorded};
-use super::{Access, BucketError, MAX_KEY, MAX_KEYS, State, Swapped, is_bucket_name};
+use super::{Access, BucketError, MAX_KEY, MAX_KEYS, MAX_NUMBER, State, Swapped, is_bucket_name};
 use crate::journal::HostCall;
 use crate::stop::Stop;
 use crate::view::View;
@@ -21,6 +21,7 @@ type Answer<T> = Result<std::result::Result<T, Error>>;
 impl From<BucketError> for Error {
     fn from(error: BucketError) -> Self {
         match error {
+            BucketError::Denied => Self::AccessDenied,
             BucketError::Refused(why) => Self::Other(why),
             BucketError::Fault(detail) => {
                 tracing::error!(detail, "a plugin's bucket failed");
@@ -34,7 +35,8 @@ impl From<BucketError> for Error {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Act {
     Read,
-    Write,
+    /// The bytes of the key and of the value.
+    Write(usize),
 }
 
 /// An access: its name and its arguments besides the bucket, for the journal of a durable call.
@@ -49,8 +51,7 @@ impl View<'_, State> {
         work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
     ) -> Answer<T> {
         let name = self.table.get(bucket)?.name.clone();
-        let Some(access) = self.state.access.clone() else { return Ok(Err(Error::AccessDenied)) };
-        Ok(self.access(access, name, asked, work).await?.map_err(Error::from))
+        Ok(self.access(name, asked, work).await?.map_err(Error::from))
     }
 
     /// Does the work of several accesses at once. A durable call makes and records them one by one.
@@ -62,29 +63,43 @@ impl View<'_, State> {
     ) -> Answer<T> {
         let name = self.table.get(bucket)?.name.clone();
         let Some(access) = self.state.access.clone() else { return Ok(Err(Error::AccessDenied)) };
-        self.state.wrote |= act == Act::Write;
+        self.state.wrote |= act != Act::Read;
         let done = self.usage.blocking.run(ACCESS, move || work(&access, &name)).await?;
         Ok(done.map_err(Error::from))
     }
 
-    /// Does `work` with a bucket. A durable call does it once, in one of its runs.
+    /// Does `work` with a bucket, or denies it. A durable call does it once, in one of its runs. The grant may change between two
+    /// runs, so the journal comes first, and a denial is recorded as well.
     async fn access<T: Recorded>(
         &mut self,
-        access: Access,
         bucket: String,
         Asked(act, function, arguments): Asked<'_>,
         work: impl FnOnce(&Access, &str) -> std::result::Result<T, BucketError> + Send + 'static,
     ) -> Result<std::result::Result<T, BucketError>> {
+        let access = self.state.access.clone().ok_or(BucketError::Denied);
         // Set before the write: a write whose end nobody waits for may still happen.
-        self.state.wrote |= act == Act::Write;
+        self.state.wrote |= act != Act::Read && access.is_ok();
         let Some(journal) = self.state.journal.clone() else {
-            return Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?);
+            return match access {
+                Ok(access) => Ok(self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?),
+                Err(denied) => Ok(Err(denied)),
+            };
         };
         let arguments = [&[bucket.as_bytes()][..], arguments].concat();
         let call = HostCall::new(format!("key-value {function}"), &format!("wasi:keyvalue.{function}"), &arguments);
         if let Some(result) = recorded::recorded(&journal, &call)? {
+            if let (Act::Write(bytes), Ok(access), Ok(_)) = (act, &access, &result) {
+                access.writes.repeat(bucket.len() + bytes);
+            }
             return Ok(result);
         }
+        let access = match access {
+            Ok(access) => access,
+            Err(denied) => {
+                recorded::record::<T>(&journal, &call, &Err(denied.clone()))?;
+                return Ok(Err(denied));
+            }
+        };
         if act == Act::Read {
             let result = self.usage.blocking.run(ACCESS, move || work(&access, &bucket)).await?;
             recorded::record(&journal, &call, &result)?;
@@ -108,7 +123,8 @@ const ACCESS: &str = "reach its key-value data";
 
 impl store::Host for View<'_, State> {
     async fn open(&mut self, name: String) -> Answer<Resource<Bucket>> {
-        if self.state.access.is_none() {
+        // A durable call may have had access here in an earlier run. Each of its accesses is denied instead.
+        if self.state.access.is_none() && self.state.journal.is_none() {
             return Ok(Err(Error::AccessDenied));
         }
         if !is_bucket_name(&name) {
@@ -135,14 +151,15 @@ impl store::HostBucket for View<'_, State> {
         self.usage.bytes.count_out(key.len() + value.len());
         let (key_asked, value_asked) = (key.clone(), Digest::of(&value));
         let asked = &[key_asked.as_bytes(), value_asked.as_bytes().as_slice()];
+        let bytes = key.len() + value.len();
         let set = move |access: &Access, name: &str| access.set(name, &key, &value);
-        self.with_bucket(&bucket, Asked(Act::Write, "set", asked), set).await
+        self.with_bucket(&bucket, Asked(Act::Write(bytes), "set", asked), set).await
     }
 
     async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
         let asked = key.clone();
         let delete = move |access: &Access, name: &str| access.delete(name, &key);
-        self.with_bucket(&bucket, Asked(Act::Write, "delete", &[asked.as_bytes()]), delete).await
+        self.with_bucket(&bucket, Asked(Act::Write(asked.len()), "delete", &[asked.as_bytes()]), delete).await
     }
 
     async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
@@ -177,23 +194,20 @@ impl atomics::Host for View<'_, State> {
     async fn increment(&mut self, bucket: Resource<Bucket>, key: String, delta: i64) -> Answer<i64> {
         let asked = key.clone();
         let increment = move |access: &Access, name: &str| access.increment(name, &key, delta);
-        let asked = &[asked.as_bytes(), &delta.to_be_bytes()];
-        self.with_bucket(&bucket, Asked(Act::Write, "increment", asked), increment).await
+        let (bytes, asked) = (asked.len() + MAX_NUMBER, &[asked.as_bytes(), &delta.to_be_bytes()]);
+        self.with_bucket(&bucket, Asked(Act::Write(bytes), "increment", asked), increment).await
     }
 
     async fn swap(&mut self, cas: Resource<Cas>, value: Vec<u8>) -> Result<std::result::Result<(), atomics::CasError>> {
         let Cas { bucket, key, seen, _charge } = self.table.delete(cas)?;
-        let Some(access) = self.state.access.clone() else {
-            return Ok(Err(atomics::CasError::StoreError(Error::AccessDenied)));
-        };
         self.usage.bytes.count_out(key.len() + value.len());
         let (key_asked, value_asked) = (key.clone(), Digest::of(&value));
         let seen_asked = seen.as_ref().map(Digest::of);
         let mut asked = vec![key_asked.as_bytes(), value_asked.as_bytes().as_slice()];
         asked.extend(seen_asked.as_ref().map(|seen| seen.as_bytes().as_slice()));
-        let of_swap = key.clone();
+        let (of_swap, bytes) = (key.clone(), key.len() + value.len());
         let swap = move |access: &Access, name: &str| access.swap(name, &of_swap, seen.as_deref(), &value);
-        let swapped = self.access(access, bucket.clone(), Asked(Act::Write, "swap", &asked), swap).await?;
+        let swapped = self.access(bucket.clone(), Asked(Act::Write(bytes), "swap", &asked), swap).await?;
         match swapped {
             Ok(Swapped::Done) => Ok(Ok(())),
             Ok(Swapped::Stale(seen)) => {
@@ -287,7 +301,7 @@ impl batch::Host for View<'_, State> {
         self.usage.bytes.count_out(entries.iter().map(|(key, value)| key.len() + value.len()).sum());
         let set =
             move |access: &Access, name: &str| entries.iter().try_for_each(|(key, value)| access.set(name, key, value));
-        self.unrecorded(&bucket, Act::Write, set).await
+        self.unrecorded(&bucket, Act::Write(0), set).await
     }
 
     async fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<()> {
@@ -301,7 +315,7 @@ impl batch::Host for View<'_, State> {
             return Ok(Ok(()));
         }
         let delete = move |access: &Access, name: &str| keys.iter().try_for_each(|key| access.delete(name, key));
-        self.unrecorded(&bucket, Act::Write, delete).await
+        self.unrecorded(&bucket, Act::Write(0), delete).await
     }
 }
 

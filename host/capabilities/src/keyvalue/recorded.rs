@@ -28,6 +28,7 @@ enum Stored {
     /// The value now, in Base64.
     Stale(Option<String>),
     Refused(String),
+    Denied,
 }
 
 /// A result that can be recorded.
@@ -39,7 +40,7 @@ pub(super) trait Recorded: Sized + Send + 'static {
     fn read(stored: StoredResult) -> Option<Self>;
 }
 
-/// A [`Stored`] result that is no refusal.
+/// A [`Stored`] result that is no error.
 pub(super) struct StoredResult(Stored);
 
 fn encoded(value: Option<&Vec<u8>>) -> Option<String> {
@@ -108,7 +109,11 @@ fn text<T: Recorded>(result: &Result<T, BucketError>) -> Result<Arc<str>, Journa
     let stored = match result {
         Ok(value) => value.store().0,
         Err(BucketError::Refused(why)) => Stored::Refused(why.clone()),
-        Err(BucketError::Fault(reason)) => return Err(JournalError::Fault(reason.clone())),
+        Err(BucketError::Denied) => Stored::Denied,
+        Err(BucketError::Fault(detail)) => {
+            tracing::error!(detail, "a plugin's bucket failed");
+            return Err(JournalError::Fault("the host's store failed".to_owned()));
+        }
     };
     serde_json::to_string(&stored).map(Arc::from).map_err(|error| JournalError::Fault(error.to_string()))
 }
@@ -121,6 +126,7 @@ pub(super) fn recorded<T: Recorded>(
     let Some(text) = journal.recorded(call)? else { return Ok(None) };
     let result = match serde_json::from_str(&text) {
         Ok(Stored::Refused(why)) => Some(Err(BucketError::Refused(why))),
+        Ok(Stored::Denied) => Some(Err(BucketError::Denied)),
         Ok(stored) => T::read(StoredResult(stored)).map(Ok),
         Err(_) => None,
     };
@@ -188,6 +194,7 @@ mod tests {
             (text(&Ok(Swapped::Done)), r#""done""#),
             (text(&Ok(Swapped::Stale(value()))), r#"{"stale":"dv8="}"#),
             (text::<()>(&Err(BucketError::Refused("full".to_owned()))), r#"{"refused":"full"}"#),
+            (text::<()>(&Err(BucketError::Denied)), r#""denied""#),
         ];
         for (text, form) in forms {
             assert_eq!(text.as_deref(), Ok(form));

@@ -46,17 +46,12 @@ pub(super) struct CallWrites {
 }
 
 impl CallWrites {
-    /// Allows as many bytes as at the start.
-    pub(super) fn refill(&self) {
-        self.left.store(self.max, Ordering::Relaxed);
-    }
-
     /// Counts a write whose names and value have `bytes` bytes.
     ///
     /// # Errors
     /// [`BucketError::Refused`]; the write must not happen.
     pub(super) fn count(&self, bytes: usize) -> Result<(), BucketError> {
-        let bytes = (bytes + WRITE) as u64;
+        let bytes = cost(bytes);
         let take = |left: u64| left.checked_sub(bytes);
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             return Err(BucketError::Refused(format!(
@@ -76,6 +71,23 @@ impl CallWrites {
             ))
         })
     }
+
+    /// Counts a write of an earlier run.
+    pub(super) fn repeat(&self, bytes: usize) {
+        let take = |left: u64| Some(left.saturating_sub(cost(bytes)));
+        // It never fails.
+        let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+    }
+
+    /// A counted write did not happen.
+    pub(super) fn give_back(&self, bytes: usize) {
+        self.left.fetch_add(cost(bytes), Ordering::Relaxed);
+    }
+}
+
+/// The cost of a write. `bytes` is the size of its names and its value.
+const fn cost(bytes: usize) -> u64 {
+    (bytes + WRITE) as u64
 }
 
 #[cfg(test)]
@@ -106,10 +118,15 @@ mod tests {
         assert!(refused(&first, 1_000 - WRITE + 1).contains("more than 1000 bytes"));
         first.count(600 - WRITE).expect("there is room");
         assert!(refused(&first, 401 - WRITE).contains("`limits.keyvalue_written_bytes`"));
-        // The next run of the call has all of it, but its plugin has not.
-        let continued = first.clone();
-        continued.refill();
-        assert!(refused(&continued, 401 - WRITE).contains("`limits.keyvalue_bytes_per_second`"));
+        // A write that did not happen counts for the plugin only.
+        first.give_back(600 - WRITE);
+        assert!(refused(&first, 401 - WRITE).contains("`limits.keyvalue_bytes_per_second`"));
+        // One of an earlier run counts for the call only.
+        let repeated = writes.of(&plugin, &call);
+        repeated.repeat(700 - WRITE);
+        assert!(refused(&repeated, 301 - WRITE).contains("`limits.keyvalue_written_bytes`"));
+        repeated.repeat(1_000);
+        assert!(refused(&repeated, 0).contains("`limits.keyvalue_written_bytes`"));
         let second = writes.of(&plugin, &call);
         assert!(
             refused(&second, 500 - WRITE)

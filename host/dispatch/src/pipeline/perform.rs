@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use domain::{
     Call, CallIndex, Span, Turn,
-    call::CallState,
+    call::{CallState, Level},
     effect::Effect,
     gate::RuleEffect,
     step::{Durable, RunEnd},
@@ -100,6 +100,7 @@ impl Pipeline {
         let stepping = Stepping::of(due.scope, &due.run);
         let recheck_in = due.recheck.then_some(&stepping.scope);
         let left_behind = LeftBehind::by(&due.run, &self.shared.tools);
+        let monitor = due.run.monitor.clone();
         let end = match self.runner.permit(&due.run, recheck_in, due.has_begun).await {
             Ok(permit) => match with_journal(due.run, due.journal).await {
                 Ok(run) => self.runner.run(run, permit).await,
@@ -117,6 +118,7 @@ impl Pipeline {
         drop(permit);
         if let RunEnd::Repeating(failure) = &ended {
             tracing::warn!(turn = %id, call = call.0, attempt, %failure.message, "a durable call could not be continued");
+            monitor.log(Level::Error, &format!("this run could not continue the call: {}", failure.message));
             if due.tries < self.shared.settings.max_attempts {
                 stop.pause();
                 self.shared.clock.sleep(pause_after(due.tries)).await;

@@ -64,8 +64,17 @@ fn journals_count_against_the_rate_of_bytes() {
     let submits = |by| tracker.count_new(by, &request, 0, at).is_ok();
     assert!(submits(&hog));
     let record = Record::Result("x".repeat(1_000).into());
-    let entry =
-        Entry { number: 0, step: 0, run: Some(1), function: None, digest: Digest::of("get"), at, salt: None, record };
+    let entry = Entry {
+        number: 0,
+        step: 0,
+        run: Some(1),
+        function: None,
+        digest: Digest::of("get"),
+        at,
+        salt: None,
+        transferred: None,
+        record,
+    };
     let row = JournalRow { turn: TurnId::from_bits(1), call: CallIndex(0), run: 1, entry };
     let rows = vec![RowChange::JournalEntry(row), RowChange::Kept(hog.clone())];
     tracker.committed(&Commit::rows(rows), None);

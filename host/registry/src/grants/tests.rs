@@ -227,6 +227,12 @@ fn missing_and_surplus_grants_are_listed() {
     assert!(other.requested().iter().all(|wanted| wanted.state == GrantState::Missing));
     assert_eq!(other.withheld(), effective(&other.granted, Some(&wanted)));
     assert_eq!(access_here.withheld(), Grants::default());
+    assert_eq!(access_here.of_begun(), access_here.effective);
+    let replaced = Access { effective: Grants::default(), ..other };
+    let secrets = replaced.withheld().secrets;
+    assert!(!secrets.is_empty());
+    let redacted = secrets.into_iter().map(|secret| Secret { hosts: vec![], places: vec![], ..secret }).collect();
+    assert_eq!(replaced.of_begun(), Grants { secrets: redacted, ..Grants::default() });
 }
 
 #[test]

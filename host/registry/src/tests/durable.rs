@@ -1,21 +1,27 @@
 //! Durable tools: what their components may import, and the schemas in the questions of their calls.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
 
 use capabilities::Grants;
 use capabilities::filesystem::{Folder, FolderHandle};
 use capabilities::keyvalue::KeyValueQuota;
-use dispatch::ports::{Run, Tools as _};
+use dispatch::ports::{AppendError, Run, RunJournal, StoreFault, Tools as _};
 use domain::{
     Digest, Limits, Outcome, Timestamp,
     call::{Frozen, Pinned},
+    journal::{Entry, JournalBounds, JournalSummary, ValueChange},
     outcome::FailureCode,
     step::{Durable, RunEnd, Step, StepEnd, StepRequest, StepWait},
     tool::{Recovery, Risk},
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use super::running::{ok, run};
+use super::running::{ok, run, run_of};
+use crate::run::recording;
 use crate::testing::{Notes, TestRegistry, plugin};
 use crate::{GrantHolder, NotLoaded, PluginSettings};
 
@@ -155,6 +161,11 @@ async fn run_has_the_limits_of_the_time_when_its_call_was_accepted() {
     assert_eq!(accepted.frozen, Some(Frozen::now(&Limits { memory: 2 << 20, ..Limits::default() })));
 }
 
+/// The part that a run repeats after these steps.
+fn begun(steps: &[Step]) -> Durable {
+    Durable { started_at: Timestamp::from_millis(0), steps: steps.into(), journal: [].into(), decided: [].into() }
+}
+
 #[tokio::test]
 async fn call_of_an_unknown_version_ends_and_says_so() {
     let world = allowing(1 << 20);
@@ -166,11 +177,62 @@ async fn call_of_an_unknown_version_ends_and_says_so() {
     let RunEnd::Outcome(Outcome::Failed(failure)) = world.registry.run(newer()).await.ended else { panic!("it ran") };
     assert!(failure.code == FailureCode::HostFault && failure.message.contains("version 7"), "{failure:?}");
     let step = Step { digest: Digest::of("step"), ended_at: Timestamp::from_millis(0), end: StepEnd::Elapsed };
-    let durable =
-        Durable { started_at: Timestamp::from_millis(0), steps: [step].into(), journal: [].into(), decided: [].into() };
     let notes = Arc::new(Notes::default());
-    let begun = Run { durable: Some(durable), monitor: notes.clone(), ..newer() };
+    let begun = Run { durable: Some(begun(&[step])), monitor: notes.clone(), ..newer() };
     assert_eq!(world.registry.run(begun).await.ended, Outcome::InDoubt.into());
     let log = notes.0.lock().expect("unpoisoned").concat();
     assert!(log.starts_with("error: the call ends in doubt: ") && log.contains("version 7"), "{log}");
+}
+
+/// A journal on a disk that fails.
+struct Broken;
+
+#[async_trait]
+impl RunJournal for Broken {
+    async fn append(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), AppendError> {
+        Err(AppendError::Fault(StoreFault::of_program("append", "/srv/data: no such device")))
+    }
+
+    fn summary(&self) -> JournalSummary {
+        JournalSummary::default()
+    }
+}
+
+#[tokio::test]
+async fn caller_does_not_read_why_the_store_failed() {
+    let recording = recording((Arc::new(Broken), JournalBounds::default()));
+    let why = recording.writer.write(Vec::new(), Vec::new()).await;
+    assert_eq!(why, Err("the host's store failed".to_owned()));
+}
+
+/// A registry whose operator grants the store to components of the plugin, or not.
+fn granting(data: TempDir, holder: Option<GrantHolder>) -> TestRegistry {
+    TestRegistry::on(data, |all| {
+        let grants = Grants { keyvalue: Some(KeyValueQuota { bytes: 100, keys: 10 }), ..Grants::default() };
+        let settings = |holder| PluginSettings { grants: Arc::new(grants), holder, limits: None };
+        all.plugins.extend(holder.map(|holder| (plugin("slow"), settings(holder))));
+    })
+}
+
+#[tokio::test]
+async fn only_a_begun_call_outlasts_the_grants_of_its_component() {
+    let world = granting(tempfile::tempdir().expect("a folder"), Some(GrantHolder::AnyComponent));
+    let tools = json!([{"name": "who", "options": {"durable": true}}]);
+    world.load("slow", json!({"imports": [DURABLE, STORE], "tools": tools}).to_string().as_bytes()).expect("loads");
+    let pinned = run(&world, "who", "{}").pinned;
+    let run_after = |steps: &[Step]| Run { durable: Some(begun(steps)), ..run_of(&pinned, "who", "{}") };
+    let step = Step { digest: Digest::of("step"), ended_at: Timestamp::from_millis(0), end: StepEnd::Elapsed };
+    let mut data = world.data;
+    for holder in [Some(GrantHolder::Components([Digest::of("another component")].into())), None] {
+        let without = granting(data, holder);
+        for _ in 0..2 {
+            assert_eq!(without.registry.run(run_after(std::slice::from_ref(&step))).await, ok("\"\""));
+        }
+        assert_eq!(without.fake.loads.load(Ordering::SeqCst), 2, "once without its grants, and once with its imports");
+        let RunEnd::Outcome(Outcome::Failed(failure)) = without.registry.run(run_after(&[])).await.ended else {
+            panic!("it ran")
+        };
+        assert!(failure.message.contains("can no longer be loaded: imports without a grant"), "{failure:?}");
+        data = without.data;
+    }
 }

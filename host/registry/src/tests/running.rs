@@ -6,6 +6,7 @@ use std::task::Poll;
 use dispatch::ports::{End, Run, Tools as _};
 use domain::{
     CallId, Digest, Json, Outcome, Receipt, Span, Timestamp,
+    call::Pinned,
     outcome::{Failure, FailureCode},
     step::{Durable, RunEnd, Step, StepEnd},
 };
@@ -17,8 +18,13 @@ use crate::testing::{Notes, TestRegistry, component};
 /// A run of a live tool.
 pub(super) fn run(world: &TestRegistry, tool: &str, arguments: &str) -> Run {
     let live = world.registry.find(tool).unwrap_or_else(|_| panic!("{tool} is live"));
+    run_of(&live.pinned, tool, arguments)
+}
+
+/// A run of a tool that may not be live any more.
+pub(super) fn run_of(pinned: &Arc<Pinned>, tool: &str, arguments: &str) -> Run {
     Run {
-        pinned: live.pinned.clone(),
+        pinned: pinned.clone(),
         tool: tool.into(),
         call: CallId::new("call_1").expect("an id"),
         arguments: Json::unchecked(arguments),

@@ -7,11 +7,12 @@ use capabilities::excerpt;
 use domain::approvers::{Need, Who};
 use domain::json::{Value, quote};
 use domain::nested::NestedCall;
+use domain::outcome::{Failure, FailureCode};
 use domain::principal::Channels;
-use domain::step::{Question, StepWait};
+use domain::step::{Question, RunEnd, StepRequest, StepWait};
 use domain::suspension::SuspensionState;
 use domain::tool::{Editable, Risk};
-use domain::{Digest, Json, SignalName, Span};
+use domain::{Digest, Json, Outcome, SignalName, Span};
 
 /// The functions that ask a person, or wait for an external system or for other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +98,13 @@ impl Asked {
     }
 }
 
-/// Redacts the texts that a guest wrote, even if it has learned a secret.
-pub(crate) fn redacted(wait: StepWait, redact: impl Fn(String) -> String) -> StepWait {
+/// The wait of a guest for people to see, without the secrets that the guest has learned. The call fails if a name holds one,
+/// because the redacted name would be another one.
+pub(crate) fn redacted(StepRequest { digest, wait }: StepRequest, redact: impl Fn(String) -> String) -> RunEnd {
+    if let Some(key) = secret_name(&wait, |name| redact(name.to_owned()) != name) {
+        let message = format!("the tool put a secret into `{key}` of a question, which others see");
+        return Outcome::Failed(Failure::new(FailureCode::ToolFailed, message)).into();
+    }
     let json = |json: Json| Json::unchecked(redact(json.as_str().to_owned()));
     let texts = |question: Question| Question {
         prompt: redact(question.prompt.as_ref().to_owned()).into(),
@@ -106,7 +112,7 @@ pub(crate) fn redacted(wait: StepWait, redact: impl Fn(String) -> String) -> Ste
         response: question.response.map(json),
         ..question
     };
-    match wait {
+    let wait = match wait {
         StepWait::Answer(question) => StepWait::Answer(texts(question)),
         StepWait::Approval { question, subject, editable } => {
             StepWait::Approval { question: texts(question), subject: json(subject), editable }
@@ -122,7 +128,27 @@ pub(crate) fn redacted(wait: StepWait, redact: impl Fn(String) -> String) -> Ste
             StepWait::Calls(calls.iter().map(redacted).collect())
         }
         StepWait::Time(_) | StepWait::RateLimit(_) => wait,
+    };
+    RunEnd::Waits(StepRequest { digest, wait })
+}
+
+/// The key of a name that is a secret, or has one in it.
+fn secret_name(wait: &StepWait, is_secret: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let (question, editable, signal) = match wait {
+        StepWait::Answer(question) => (question, None, None),
+        StepWait::Approval { question, editable, .. } => (question, Some(editable), None),
+        StepWait::External { question, signal, .. } => (question, None, signal.as_ref()),
+        StepWait::Calls(_) | StepWait::Time(_) | StepWait::RateLimit(_) => return None,
+    };
+    let mut who = question.needs.iter().flat_map(|need| need.who.iter());
+    if who.any(|who| is_secret(&who.to_string())) {
+        return Some("who");
     }
+    match editable {
+        Some(Editable::Fields(names)) if names.iter().any(|name| is_secret(name)) => return Some("editable"),
+        _ => {}
+    }
+    signal.filter(|signal| is_secret(signal.as_str())).map(|_| "name")
 }
 
 /// Reads a question. The error is a clause about it.

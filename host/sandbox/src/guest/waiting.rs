@@ -71,14 +71,11 @@ impl Guest {
         })
     }
 
-    /// Says in the log why a run could not repeat an earlier one. Its failure is not the call's.
-    pub(crate) fn explain_repeating(&self, failure: &Failure) {
-        if self.repeats() {
-            self.run.log.mute(false);
-            self.run
-                .log
-                .line(Level::Error, &format!("the run could not repeat the one before it: {}", failure.message));
-        }
+    /// Whether a later run continues the call after this failure. It says nothing about the call if the run repeated an earlier
+    /// one, or if the host had no room for a call that has begun.
+    pub(crate) fn is_continued_after(&self, failure: &Failure) -> bool {
+        let is_busy = failure.code == FailureCode::Busy;
+        self.repeats() || (is_busy && self.replay.as_ref().is_some_and(Replay::has_begun))
     }
 
     /// The journal of a durable call.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capabilities::filesystem::{Folder, FolderHandle};
 use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Capability, Grants, HostPattern};
-use domain::{Digest, Limits, outcome::FailureCode};
-use toolgate_sandbox::{GuestEnd, Job, Plugin};
+use domain::{Digest, Limits, Timestamp, outcome::FailureCode};
+use toolgate_sandbox::{Durable, GuestEnd, Job, Plugin};
 use toolgate_tests::wat::Wat;
 
-use crate::world::{RUNTIME, failed, job, load, sandbox, tight, value};
+use crate::world::{RUNTIME, failed, job, load, nowhere, sandbox, tight, value};
 
 /// A guest with its first folder in `$dir`, if it has one. `$open` opens the path in its arguments and returns 0, or 1
 /// and the number of the error.
@@ -100,6 +100,20 @@ fn only_the_granted_folder_is_reachable() {
     assert_eq!(value(run(&folders, None, "", &tight()).ended), "0", "without a grant there is no folder");
     let gone = run(&folders, Some((&place.path().join("gone"), false)), "", &tight());
     failed(gone.ended, FailureCode::HostFault);
+}
+
+#[test]
+fn durable_call_sees_no_folder() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folders = filer("(call $ok_number (i64.extend_i32_u (i32.load (i32.const 36))))");
+    let grants = Grants { folders: vec![folder(place.path(), "/data", true)], ..Grants::default() };
+    let plain = Job { grants: Arc::new(grants), ..job("filer", "") };
+    let (started_at, steps, journal, decided) = (Timestamp::from_millis(0), [].into(), [].into(), [].into());
+    let durable = Some(Durable { started_at, steps, journal, decided });
+    let durable = Job { durable, recording: Some(nowhere()), ..plain.clone() };
+    for (job, seen) in [(plain, "1"), (durable, "0")] {
+        assert_eq!(value(RUNTIME.block_on(folders.run(&job, &tight(), Arc::new(()))).ended), seen);
+    }
 }
 
 /// A folder with a file and a link out of it, and a secret beside it.

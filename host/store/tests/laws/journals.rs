@@ -23,7 +23,7 @@ pub(crate) fn entry(number: u32) -> Entry {
     };
     let (digest, at) = (Digest::of(number.to_be_bytes()), time(u64::from(number)));
     let (run, function, salt) = (Some(1), Some("key-value get".into()), (number == 0).then(|| Digest::of("salt")));
-    Entry { number, step: number / 3, run, function, digest, at, salt, record }
+    Entry { number, step: number / 3, run, function, digest, at, salt, transferred: None, record }
 }
 
 pub(crate) fn names(number: u64, run: Option<u32>) -> RowChange {

@@ -80,6 +80,10 @@ enum Operation {
     Allocate {
         bytes: usize,
     },
+    /// Returns the message of an operation that fails, and goes on.
+    Try {
+        operation: Value,
+    },
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -146,6 +150,15 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             Value::Null
         }
         Operation::Allocate { bytes } => json!(std::hint::black_box(Vec::<u8>::new()).try_reserve_exact(bytes).is_ok()),
+        Operation::Try { operation } => {
+            let parsed = Operation::deserialize(operation).map_err(Failure::from);
+            match parsed.and_then(|operation| carry_out(operation, call)) {
+                Ok(result) => result,
+                Err(Failure::InvalidArguments(why) | Failure::Failed(why) | Failure::Unavailable(why)) => {
+                    json!({"error": why})
+                }
+            }
+        }
         Operation::Check => json!(call.stop_requested()),
         Operation::Log { line } => {
             call.log(Level::Info, &line);

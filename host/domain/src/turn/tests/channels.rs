@@ -3,7 +3,7 @@
 use super::{RecordedTurn, principal, requested};
 use crate::turn::{CheckedAnswer, Input};
 use crate::{
-    LinkId, Principal, Refusal,
+    LinkId, Outcome, Principal, Refusal,
     approvers::Need,
     event::Rejection,
     principal::{Channel, Named, Role},
@@ -79,6 +79,31 @@ fn a_denial_through_another_channel_is_refused() {
     let counts = [Channel::Console].into_iter().collect();
     let refused = NotAllowed::OtherChannel { used: Channel::Api, counts };
     assert_eq!(world.decide(Input::Resolve(Box::new(answer))), Err(refused.into()));
+}
+
+/// A call of this tool that asks, and goes on to its end after an answer through this channel.
+fn answered(spec: &str, channel: Channel) -> RecordedTurn {
+    let mut world = RecordedTurn::submit(vec![requested(0, spec)], Rejection::default()).unwrap();
+    if spec.starts_with("server") {
+        world.step("ask 0");
+    }
+    let answer = CheckedAnswer { by: by("ann", channel), ..world.answer(0, "answer") };
+    world.decide(Input::Resolve(Box::new(answer))).unwrap();
+    if spec.starts_with("server") {
+        world.step("finish 0");
+    }
+    world
+}
+
+#[test]
+fn answer_in_a_form_of_a_client_makes_a_result_untrusted() {
+    for spec in ["human", "server:durable=yes"] {
+        for (channel, is_trusted) in [(Channel::Console, true), (Channel::Api, true), (Channel::McpForm, false)] {
+            let world = answered(spec, channel);
+            let outcome = world.turn.calls[0].outcome().unwrap();
+            assert!(matches!(outcome, Outcome::Ok { trusted, .. } if *trusted == is_trusted), "{spec}: {outcome:?}");
+        }
+    }
 }
 
 #[test]

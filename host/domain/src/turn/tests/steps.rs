@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{check, principal, submit};
 use crate::turn::{Finished, Input};
 use crate::{
-    CallIndex, Digest, Json, Outcome, Span, Timestamp, Turn,
+    CallIndex, Digest, Json, Outcome, SignalName, Span, Timestamp, Turn,
     approvers::{Escalate, Need},
     doubt::MAX_REQUESTS,
     event::Rejection,
@@ -17,6 +17,7 @@ use crate::{
     step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
     suspension::{Asked, Decision},
     tool::{Editable, Risk},
+    turn::Input,
 };
 
 /// The end of a run that asks a person, proposes a value, waits for an external system, calls two tools, sleeps for a minute, is
@@ -493,4 +494,46 @@ fn bytes_of_questions_and_answers_are_limited() {
     assert_eq!(world.step("ask 0"), "0 suspended elicitation\n");
     world.step("answer 0");
     assert_eq!(world.step("ask 0"), "0 settled failed\nturn settled\n");
+}
+
+#[test]
+fn each_part_of_a_question_counts() {
+    let need = |who: &str| Need { who: [who.parse().unwrap()].into(), quorum: 1, escalate: None, via: Channels::ANY };
+    let question = || Question {
+        prompt: "Go?".into(),
+        responses: Some(["yes".to_owned(), "no".to_owned()].into()),
+        response: Some(Json::unchecked("true")),
+        needs: [need("principal:ann"), need("role:admin")].into(),
+        ..Question::default()
+    };
+    let editable = Editable::Fields(["a".to_owned(), "bc".to_owned()].into());
+    let (subject, metadata) = (Json::unchecked("12"), Some(Json::unchecked("{}")));
+    let signal = Some(SignalName::new("done").unwrap());
+    let people = 13 + 10;
+    for (wait, bytes) in [
+        (StepWait::Answer(question()), 3 + 5 + 4 + people),
+        (
+            StepWait::Approval {
+                question: Question { responses: None, response: None, ..question() },
+                subject,
+                editable,
+            },
+            3 + people + 2 + 3,
+        ),
+        (
+            StepWait::External {
+                question: Question { responses: None, needs: [].into(), ..question() },
+                signal,
+                metadata,
+            },
+            3 + 4 + 2 + 4,
+        ),
+    ] {
+        assert_eq!(wait.size(), bytes, "{wait:?}");
+        let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
+        let step = StepRequest { digest: Digest::of("step"), wait };
+        let (call, attempt, ended) = (CallIndex(0), 1, RunEnd::Waits(step));
+        world.decide(Input::Finished { call, attempt, ended, verdict: Verdict::default(), receipt: None }).unwrap();
+        assert_eq!(world.turn.calls[0].step_bytes(), bytes, "as it is stored");
+    }
 }

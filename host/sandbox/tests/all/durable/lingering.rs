@@ -215,11 +215,14 @@ const STOPS_LATER: &str = "(local $in_vain i64)
   (if (i32.load8_u (i32.const 256)) (then (unreachable)))
   (call $ok_number (local.get $in_vain))";
 
-#[test]
-fn run_after_a_kill_repeats_what_a_kept_instance_did() {
-    let keyvalue = Service::over(Arc::<MemoryBuckets>::default());
-    let services = Services { keyvalue, ..Services::default() };
-    let sandbox = Sandbox::new(SandboxSettings { pool: 4, services, ..SandboxSettings::default() }).expect("a pool");
+/// A sandbox with key-value data.
+fn with_data() -> Sandbox {
+    let services = Services { keyvalue: Service::over(Arc::<MemoryBuckets>::default()), ..Services::default() };
+    Sandbox::new(SandboxSettings { pool: 4, services, ..SandboxSettings::default() }).expect("a pool")
+}
+
+/// A call of a plugin that can write key-value data.
+fn writing(sandbox: &Sandbox, body: &str, linger: Span) -> Call {
     let imports = format!(
         r#"{IMPORTS}
         (import "wasi:keyvalue/store@0.2.0-draft2" "open" (func $open (param i32 i32 i32)))
@@ -227,11 +230,17 @@ fn run_after_a_kill_repeats_what_a_kept_instance_did() {
     );
     let items = format!(r#"{ITEMS} (data (i32.const 4096) "default")"#);
     let world = format!("{WORLD} import wasi:keyvalue/store@0.2.0-draft2;");
-    let component =
-        Wat { body: STOPS_LATER, imports: &imports, items: &items, world: &world, ..Wat::default() }.build();
+    let component = Wat { body, imports: &imports, items: &items, world: &world, ..Wat::default() }.build();
     let granted = Capabilities::of([Capability::KeyValue]);
-    let mut call = Call::new(&sandbox.load(Digest::of(&component), &component, granted).expect("it loads"), HOUR);
+    let mut call = Call::new(&sandbox.load(Digest::of(&component), &component, granted).expect("it loads"), linger);
     call.job.grants = Arc::new(Grants { keyvalue: Some(KeyValueQuota::default()), ..Grants::default() });
+    call
+}
+
+#[test]
+fn run_after_a_kill_repeats_what_a_kept_instance_did() {
+    let sandbox = with_data();
+    let mut call = writing(&sandbox, STOPS_LATER, HOUR);
     call.passes(answered("1"));
     assert_eq!(value(call.run_with(Arc::new(StopsAt(AtomicUsize::new(3)))).ended), "2");
     assert_eq!(counts(&sandbox), [0, 1, 0]);
@@ -262,4 +271,27 @@ fn each_run_of_a_kept_instance_has_a_whole_log() {
     failed(call.run_with(heard.clone()).ended, FailureCode::ToolFailed);
     assert!(!heard.log().iter().any(note), "{:?}", heard.log());
     assert_eq!(counts(&sandbox), [0, 1, 0]);
+}
+
+/// Writes a byte, asks, and writes two more. Returns whether the last write was refused.
+const WRITES_ON: &str = "
+  (call $open (i32.const 4096) (i32.const 7) (i32.const 240))
+  (call $set (i32.load (i32.const 244)) (i32.const 4096) (i32.const 7) (i32.const 4096) (i32.const 1) (i32.const 256))
+  (call $ask (local.get $args) (local.get $args_len) (i32.const 200))
+  (call $set (i32.load (i32.const 244)) (i32.const 4096) (i32.const 7) (i32.const 4096) (i32.const 1) (i32.const 256))
+  (if (i32.load8_u (i32.const 256)) (then (unreachable)))
+  (call $set (i32.load (i32.const 244)) (i32.const 4096) (i32.const 7) (i32.const 4096) (i32.const 1) (i32.const 256))
+  (call $ok_number (i64.load8_u (i32.const 256)))";
+
+#[test]
+fn kept_instance_may_write_no_more_than_its_call() {
+    for linger in [Span::ZERO, HOUR] {
+        let sandbox = with_data();
+        let mut call = writing(&sandbox, WRITES_ON, linger);
+        // A write has 143 bytes.
+        call.limits.keyvalue_written = 400;
+        call.passes(answered("1"));
+        assert_eq!(value(call.run()), "1");
+        assert_eq!(counts(&sandbox)[1], u64::from(linger == HOUR));
+    }
 }

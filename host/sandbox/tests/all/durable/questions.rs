@@ -8,11 +8,11 @@ use domain::approvers::Need;
 use domain::principal::Channels;
 use domain::step::{Question, Step, StepEnd, StepWait};
 use domain::tool::Risk;
-use domain::{Json, Span, outcome::FailureCode};
+use domain::{Json, Limits, Span, outcome::FailureCode};
 use toolgate_sandbox::Job;
 
 use super::{APPROVE, ASK, AWAIT, PROMPT, component, continued, run, step, waits};
-use crate::world::{failed, load};
+use crate::world::{RUNTIME, failed, load, nowhere, tight};
 
 #[test]
 fn whole_question_reaches_the_host() {
@@ -84,9 +84,8 @@ fn secret_in_an_answer_is_redacted_in_all_a_guest_says() {
     let value = SecretValue::new("hunter2-hunter2").expect("a value");
     let secret = Secret { name: "PIN".into(), value, hosts: Vec::new(), places: Vec::new() };
     let grants = Arc::new(Grants { secrets: vec![secret], ..Grants::default() });
-    let run = |body: &str, question: &str, steps: &[Step]| {
-        run(&load(&component(body)), &Job { grants: grants.clone(), ..continued(question, steps) }).0
-    };
+    let job = |question: &str, steps: &[Step]| Job { grants: grants.clone(), ..continued(question, steps) };
+    let run = |body: &str, question: &str, steps: &[Step]| run(&load(&component(body)), &job(question, steps)).0;
     let request = waits(run(AWAIT, PROMPT, &[]));
     let received = step(&request, StepEnd::Received(Json::unchecked(r#"{"pin":"hunter2-hunter2"}"#)));
     assert_eq!(crate::world::value(run(AWAIT, PROMPT, &[received])), r#"{"pin":"[secret PIN]"}"#);
@@ -98,4 +97,19 @@ fn secret_in_an_answer_is_redacted_in_all_a_guest_says() {
     assert_eq!((&*question.prompt, subject.as_str()), ("it is [secret PIN]", r#"["[secret PIN]"]"#));
     let message = failed(run(ASK, r#"{"prompt":"a","hunter2-hunter2":1}"#, &[]), FailureCode::ToolFailed);
     assert!(message.contains("`ask` has no key `[secret PIN]`"), "{message}");
+    // A redacted name would be another one.
+    let lingers = Limits { linger: Span::from_secs(3_600), ..tight() };
+    for (body, question, key) in [
+        (ASK, r#"{"prompt":"a","who":["role:approver","principal:hunter2-hunter2"]}"#, "`who`"),
+        (APPROVE, r#"{"prompt":"a","subject":1,"who":["group:hunter2-hunter2"]}"#, "`who`"),
+        (APPROVE, r#"{"prompt":"a","subject":{"hunter2-hunter2":1},"editable":["hunter2-hunter2"]}"#, "`editable`"),
+        (AWAIT, r#"{"prompt":"a","name":"hunter2-hunter2.b"}"#, "`name`"),
+    ] {
+        let kept = Job { recording: Some(nowhere()), ..job(question, &[]) };
+        let kept = RUNTIME.block_on(load(&component(body)).run(&kept, &lingers, Arc::new(()))).ended;
+        for ended in [run(body, question, &[]), kept] {
+            let message = failed(ended, FailureCode::ToolFailed);
+            assert!(message.contains(key) && !message.contains("hunter2"), "{message}");
+        }
+    }
 }

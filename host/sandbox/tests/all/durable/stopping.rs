@@ -1,9 +1,9 @@
 //! A durable call that should stop. A run after a kill sees this at the same check as the run before it.
 
-use capabilities::journal::{JournalWriter, Recording};
-use domain::journal::{Entry, JournalBounds, Record, ValueChange};
+use domain::journal::{Entry, Record};
 
 use super::*;
+use crate::world::nowhere;
 
 /// Checks until it should stop, asks a question without waiting for its answer, and returns the number of checks before.
 const CHECKS: &str = "(local $in_vain i64)
@@ -16,21 +16,22 @@ const CHECKS: &str = "(local $in_vain i64)
   (if (i32.ne (i32.load8_u (i32.const 204)) (i32.const 2)) (then (unreachable)))
   (call $ok_number (local.get $in_vain))";
 
-struct Nowhere;
-
-#[wasmtime_wasi::async_trait]
-impl JournalWriter for Nowhere {
-    async fn write(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
-        Ok(())
-    }
-}
-
 /// A job after a run that saw the stop at its check of this number.
 fn stopped_at(check: u64) -> Job {
     let parts: [&[u8]; 3] = [b"toolgate journal", b"toolgate:plugin/host.stop-requested", &check.to_be_bytes()];
     let record = Record::Result("true".into());
     let digest = Digest::of_parts(&parts);
-    let entry = Entry { number: 0, step: 0, run: None, function: None, digest, at: STARTED_AT, salt: None, record };
+    let entry = Entry {
+        number: 0,
+        step: 0,
+        run: None,
+        function: None,
+        digest,
+        at: STARTED_AT,
+        salt: None,
+        transferred: None,
+        record,
+    };
     Job {
         durable: Some(Durable {
             started_at: STARTED_AT,
@@ -38,7 +39,7 @@ fn stopped_at(check: u64) -> Job {
             journal: [entry].into(),
             decided: [].into(),
         }),
-        recording: Some(Recording { writer: Arc::new(Nowhere), bounds: JournalBounds::default() }),
+        recording: Some(nowhere()),
         ..job("test", PROMPT)
     }
 }

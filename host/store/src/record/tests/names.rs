@@ -103,6 +103,7 @@ impl Named for Entry {
     fn name(&self) -> &'static str {
         match &self.record {
             journal::Record::Result(_) if self.salt.is_some() => "row_journal_first",
+            journal::Record::Result(_) if self.transferred.is_some() => "row_journal_request",
             journal::Record::Result(_) => "row_journal_result",
             journal::Record::Begun(_) => "row_journal_begun",
             journal::Record::Refused(refused) if refused.in_doubt => "row_journal_refused_in_doubt",

@@ -132,6 +132,7 @@ fn entries_of_journals_equal_their_golden_files() {
         digest: Digest::of("a call"),
         at: at(9),
         salt: None,
+        transferred: None,
         record,
     };
     let result = entry(journal::Record::Result("{\"sum\":5}".into()));
@@ -144,6 +145,8 @@ fn entries_of_journals_equal_their_golden_files() {
     }
     let first = Entry { number: 0, salt: Some(Digest::of("salt")), ..result.clone() };
     check_row("row_journal_first", &first);
+    let transferred = Some(journal::Transferred { sent: 1_048_701, received: 93 });
+    check_row("row_journal_request", &Entry { transferred, ..result });
 }
 
 #[test]
@@ -160,7 +163,27 @@ fn entry_of_an_older_host_has_no_run_and_no_function() {
     let entry = Entry::read(&[b"\x01", golden.trim_ascii_end()].concat()).unwrap();
     let record = journal::Record::Result("{\"sum\":5}".into());
     let digest = Digest::of("a call");
-    assert_eq!(entry, Entry { number: 7, step: 2, run: None, function: None, digest, at: at(9), salt: None, record });
+    assert_eq!(
+        entry,
+        Entry {
+            number: 7,
+            step: 2,
+            run: None,
+            function: None,
+            digest,
+            at: at(9),
+            salt: None,
+            transferred: None,
+            record
+        }
+    );
+}
+
+#[test]
+fn entry_of_the_version_before_has_no_bytes_of_a_request() {
+    let golden = include_bytes!("../../../tests/golden/v2/row_journal_first.json");
+    let entry = Entry::read(&[b"\x02", golden.trim_ascii_end()].concat()).unwrap();
+    assert_eq!((entry.run, entry.salt, entry.transferred), (Some(3), Some(Digest::of("salt")), None));
 }
 
 #[test]

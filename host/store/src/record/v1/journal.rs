@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::{
     Digest, Span, Timestamp,
-    journal::{Entry, JournalSummary, Record, RefusedForNow},
+    journal::{Entry, JournalSummary, Record, RefusedForNow, Transferred},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -20,7 +20,13 @@ records! {
         digest: Digest,
         at: Timestamp,
         salt: Option<Digest> = "Option::is_none",
+        transferred: Option<Transferred> = "Option::is_none",
         record: Record,
+    }
+
+    struct Transferred "Transferred" {
+        sent: u64,
+        received: u64,
     }
 
     struct JournalSummary "JournalSummary" {

@@ -304,7 +304,8 @@ fn begins() -> Work {
 
 fn entry_of_the_call() -> RowChange {
     let (digest, at, record) = (Digest::of("get"), Timestamp::from_millis(1), Record::Result("x".repeat(900).into()));
-    let entry = Entry { number: 0, step: 0, run: Some(1), function: None, digest, at, salt: None, record };
+    let entry =
+        Entry { number: 0, step: 0, run: Some(1), function: None, digest, at, salt: None, transferred: None, record };
     RowChange::JournalEntry(JournalRow { turn: TurnId::from_bits(1), call: CALL, run: 1, entry })
 }
 

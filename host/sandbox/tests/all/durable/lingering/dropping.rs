@@ -262,8 +262,17 @@ fn instance_whose_journal_has_changed_is_not_continued() {
     call.passes(answered("7"));
     let record = Record::Result("x".into());
     let digest = Digest::of("another run");
-    call.entries =
-        vec![Entry { number: 0, step: 0, run: None, function: None, digest, at: STARTED_AT, salt: None, record }];
+    call.entries = vec![Entry {
+        number: 0,
+        step: 0,
+        run: None,
+        function: None,
+        digest,
+        at: STARTED_AT,
+        salt: None,
+        transferred: None,
+        record,
+    }];
     assert_eq!(call.run(), RunEnd::Outcome(Outcome::InDoubt), "a new instance misses the entry");
     assert_eq!(counts(&sandbox), [0, 0, 1]);
 }
