@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[path = "versions/backups.rs"]
+mod backups;
 #[path = "versions/channels.rs"]
 mod channels;
 #[path = "versions/doubts.rs"]

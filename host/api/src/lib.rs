@@ -61,7 +61,7 @@ pub use plugin::{
     AccessView, FindingView, NoteView, PluginList, PluginState, PluginView, Removed, RequestState, RequestedView,
 };
 pub use policy::{Effect, Escalation, Explain, ExplainedStep, Explanation, RequiredApproval};
-pub use problem::{MAX_QUOTED, Pointed, Problem, ProblemCode};
+pub use problem::{Pointed, Problem, ProblemCode};
 pub use progress::{ProgressReported, ReportProgress};
 pub use receipt::{JournalSummary, Receipt};
 pub use session::{Link, LinkSession, LogIn, LoggedOut, MakeLink, Session, UseLink};

@@ -145,12 +145,12 @@ pub struct ResolvedSeveral {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedOne {
-    /// The id of the answered suspension.
+    /// The id of the answered suspension. Of a text that is no id, only the beginning.
     pub suspension: String,
     /// The HTTP status that the answer would have in a request of its own. 200 if it was accepted.
     pub status: u16,
     /// The result, if the answer was accepted.
     pub ok: Option<Resolved>,
-    /// Why the answer was refused.
+    /// Why the answer was refused. `errors` is empty, and `detail` is cut after about 200 bytes.
     pub problem: Option<Problem>,
 }

@@ -8,17 +8,20 @@ use utoipa::ToSchema;
 
 use crate::{FindingView, Resource, Role, StaleState};
 
-/// The maximum number of characters of a sentence, before it is escaped.
-const MAX_SENTENCE: usize = 1_000;
+/// The maximum size of a sentence after it is escaped, in bytes. The note about the rest is not included.
+const MAX_SENTENCE: usize = 2_000;
 
 /// The same for the message of one error of several.
 const MAX_MESSAGE: usize = 500;
+
+/// The same for the detail of one problem of many in a response.
+const MAX_BRIEF: usize = 200;
 
 /// The maximum number of errors in a body that a problem lists.
 const MAX_ERRORS: usize = 20;
 
 /// The maximum size of a text of the caller that a response repeats exactly, in bytes.
-pub const MAX_QUOTED: usize = 256;
+const MAX_QUOTED: usize = 256;
 
 /// Defines the codes: the status, the name in JSON and the title of each.
 macro_rules! codes {
@@ -151,9 +154,8 @@ pub struct Problem {
 
 impl Problem {
     /// Escapes the sentences, because they quote callers, models and plugins, and cuts what is long, because a problem does
-    /// not count as an unread response. The other members are exact.
+    /// not count as an unread response: without `findings`, it has at most 64 KiB. The other members are exact.
     pub fn for_people(&mut self) {
-        let shorten = |sentence: &mut String, max| *sentence = escape::excerpt(sentence, max).into_owned();
         shorten(&mut self.detail, MAX_SENTENCE);
         self.errors.truncate(MAX_ERRORS);
         for Pointed { pointer, message } in &mut self.errors {
@@ -165,6 +167,24 @@ impl Problem {
             shorten(&mut finding.remedy, MAX_SENTENCE);
         }
     }
+
+    /// Shortens a problem that is one of many in a response, after [`Problem::for_people`].
+    pub fn brief(mut self) -> Self {
+        self.errors.clear();
+        shorten(&mut self.detail, MAX_BRIEF);
+        self
+    }
+}
+
+/// Escapes a sentence, and cuts it to about this many bytes.
+fn shorten(sentence: &mut String, max_bytes: usize) {
+    let mut max_chars = max_bytes;
+    let mut short = escape::excerpt(sentence, max_chars);
+    while short.len() > max_bytes && max_chars > 0 {
+        max_chars /= 2;
+        short = escape::excerpt(sentence, max_chars);
+    }
+    *sentence = short.into_owned();
 }
 
 /// An error at one place of a body.

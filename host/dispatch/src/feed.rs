@@ -7,7 +7,6 @@
 
 mod latest;
 mod reports;
-mod ring;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -24,15 +23,15 @@ use crate::committer::{Observer, Storage, TurnChange};
 use crate::ports::{
     Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, Position, Progress, RowChange, RunMonitor, StoreFault,
 };
+use crate::ring::{Bounds, Lagged, Receiver, Ring};
 use crate::run_logs::RunWriter;
 use crate::stop::StopSignal;
 use latest::Latest;
 pub use latest::{LatestProgress, ProgressFollower};
 use reports::ClientReports;
-use ring::{Lagged, Receiver, Ring};
 
 /// How far a follower may fall behind, in live items and in bytes, before it loses the oldest.
-const MAX_BACKLOG: ring::Bounds = ring::Bounds { items: 256, bytes: 512 << 10 };
+const MAX_BACKLOG: Bounds = Bounds { items: 256, bytes: 512 << 10 };
 
 /// The approximate size of a live item without its texts, in bytes.
 const ITEM: usize = 256;

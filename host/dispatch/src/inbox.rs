@@ -7,8 +7,6 @@
 use std::sync::Arc;
 
 use domain::{Principal, PrincipalId, SuspensionId, Timestamp, Turn, principal::Channel, suspension::Resolution};
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::committer::{Observer, TurnChange};
 use crate::error::Error;
@@ -16,13 +14,17 @@ use crate::index;
 use crate::pending::{Pending, lists};
 use crate::ports::{Commit, SuspensionRow};
 use crate::request::SuspensionView;
+use crate::ring::{Bounds, Lagged, Receiver, Ring};
 
-/// How many changes a slow follower may be behind before it has to start again. A change is small: the suspension
-/// itself is read when it is delivered.
-const MAX_BACKLOG: usize = 1_024;
+/// How far a slow follower may be behind, in changes and in bytes, before it has to start again. Most changes are small: the
+/// suspension itself is read when it is delivered. A closed one has its answer, which may be a long text of a guest.
+const MAX_BACKLOG: Bounds = Bounds { items: 1_024, bytes: 1 << 20 };
+
+/// The approximate size of a change without its texts, in bytes.
+const MOVE: usize = 512;
 
 /// Sends changes to followers.
-pub(crate) struct Inbox(broadcast::Sender<Arc<Move>>);
+pub(crate) struct Inbox(Arc<Ring<Arc<Move>>>);
 
 /// Something happened to a suspension.
 pub(crate) struct Move {
@@ -34,6 +36,18 @@ enum How {
     Opened,
     Changed,
     Closed { by: PrincipalId, via: Option<Channel>, at: Timestamp, edited: bool, approvers: Vec<PrincipalId> },
+}
+
+impl Move {
+    /// The approximate size that it takes while slow followers have not read it, in bytes.
+    fn size(&self) -> usize {
+        let SuspensionRow { tool, state, ended_by, .. } = &self.row;
+        let names = |names: &[PrincipalId]| {
+            names.iter().map(|name| name.as_str().len() + size_of::<PrincipalId>()).sum::<usize>()
+        };
+        let approvers = if let How::Closed { approvers, .. } = &self.how { names(approvers) } else { 0 };
+        MOVE + tool.len() + state.as_str().len() + names(ended_by) + approvers
+    }
 }
 
 /// An item for a follower.
@@ -59,17 +73,23 @@ pub enum Waiting {
 
 impl Default for Inbox {
     fn default() -> Self {
-        Self(broadcast::Sender::new(MAX_BACKLOG))
+        Self(Ring::new(MAX_BACKLOG))
+    }
+}
+
+impl Inbox {
+    fn send(&self, moved: Move) {
+        let bytes = moved.size();
+        self.0.send(Arc::new(moved), bytes);
     }
 }
 
 impl Observer for Inbox {
     /// Sends what the commit did to suspensions.
     fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
-        let Some(change) = change.filter(|_| self.0.receiver_count() > 0) else { return };
+        let Some(change) = change.filter(|_| self.0.is_followed()) else { return };
         for (row, how) in moves(change.before, change.after) {
-            // An error means that nobody listens, which is fine.
-            let _ = self.0.send(Arc::new(Move { row, how }));
+            self.send(Move { row, how });
         }
     }
 }
@@ -105,7 +125,7 @@ pub struct InboxFollower {
     pending: Pending,
     by: Principal,
     only: Option<SuspensionId>,
-    moves: broadcast::Receiver<Arc<Move>>,
+    moves: Receiver<Arc<Move>>,
     /// Taken from `moves` and not delivered yet.
     next: Option<Next>,
 }
@@ -118,7 +138,7 @@ enum Next {
 
 impl InboxFollower {
     pub(crate) fn new(pending: Pending, by: Principal, only: Option<SuspensionId>, inbox: &Inbox) -> Self {
-        Self { pending, by, only, moves: inbox.0.subscribe(), next: None }
+        Self { pending, by, only, moves: inbox.0.follow(), next: None }
     }
 
     /// Waits until there may be something to read. Reads nothing. Safe to cancel.
@@ -126,9 +146,7 @@ impl InboxFollower {
         while self.next.is_none() {
             self.next = match self.moves.recv().await {
                 Ok(moved) => self.follows(&moved.row).then_some(Next::Moved(moved)),
-                Err(RecvError::Lagged(_)) => Some(Next::Missed),
-                // The sender lives as long as the host.
-                Err(RecvError::Closed) => std::future::pending().await,
+                Err(Lagged) => Some(Next::Missed),
             };
         }
     }
@@ -170,5 +188,40 @@ impl InboxFollower {
         let item = Some(Box::new(item)).filter(|item| item.closed.is_none());
         Ok(item
             .map(|item| if matches!(moved.how, How::Opened) { Waiting::Opened(item) } else { Waiting::Changed(item) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::suspension::{Decision, SuspensionEnd, SuspensionKind, SuspensionState};
+    use domain::{CallIndex, ConversationId, TurnId};
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn unread_changes_are_bounded_in_bytes() {
+        let (inbox, name) = (Inbox::default(), PrincipalId::new("ann").unwrap());
+        let mut slow = inbox.0.follow();
+        let choice = SuspensionEnd::Decided(Decision::Answer("x".repeat(60 << 10).into()));
+        let row = SuspensionRow {
+            id: SuspensionId::from_bits(1),
+            turn: TurnId::from_bits(1),
+            call: CallIndex(0),
+            conversation: ConversationId::new("c").unwrap(),
+            caller: name.clone(),
+            tool: "ask".into(),
+            kind: SuspensionKind::Elicitation,
+            state: SuspensionState::Ended(choice),
+            ended_by: vec![name.clone()],
+            signal: None,
+        };
+        for n in 0..1_000 {
+            let (row, by, at) = (row.clone(), name.clone(), Timestamp::from_millis(n));
+            inbox.send(Move { row, how: How::Closed { by, via: None, at, edited: false, approvers: Vec::new() } });
+        }
+        assert!(matches!(slow.recv().now_or_never(), Some(Err(Lagged))));
+        let kept: Vec<_> = std::iter::from_fn(|| slow.recv().now_or_never()).map(|moved| moved.unwrap()).collect();
+        assert!(!kept.is_empty() && kept.iter().map(|moved| moved.row.state.as_str().len()).sum::<usize>() <= 1 << 20);
     }
 }

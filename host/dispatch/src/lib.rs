@@ -44,6 +44,7 @@ mod quota;
 mod recheck;
 mod request;
 mod retention;
+mod ring;
 mod run_logs;
 mod runner;
 mod shared;

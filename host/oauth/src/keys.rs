@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::{Span, Timestamp};
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::discovery;
@@ -27,7 +28,10 @@ const PAUSE_AFTER_FAILURE: Span = Span::from_secs(15);
 /// The time of one attempt: three places of discovery, and the keys. A request waits at most this long.
 const TIMEOUT: Duration = fetch::TIMEOUT.saturating_mul(4);
 
-/// No keys of the issuer are known.
+/// Requests that wait for the issuer at once. Each occupies a connection, and anybody can send a token with a made-up key id.
+const MAX_WAITING: usize = 16;
+
+/// No keys of the issuer are known, or too many requests wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoKeys;
 
@@ -40,6 +44,8 @@ pub(crate) struct Keys {
     known: Mutex<Known>,
     /// Held during an attempt.
     fetching: Arc<tokio::sync::Mutex<()>>,
+    /// A permit for each request that waits for an attempt.
+    waiting: Semaphore,
 }
 
 #[derive(Default, Clone)]
@@ -67,7 +73,8 @@ impl Known {
 
 impl Keys {
     pub(crate) fn new(issuer: String, url: Option<Url>, fetch: Arc<dyn Fetch>) -> Arc<Self> {
-        Arc::new(Self { issuer, url, fetch, known: Mutex::default(), fetching: Arc::default() })
+        let waiting = Semaphore::new(MAX_WAITING);
+        Arc::new(Self { issuer, url, fetch, known: Mutex::default(), fetching: Arc::default(), waiting })
     }
 
     /// The key of this id for this algorithm. `None`: the issuer has no such key.
@@ -79,13 +86,14 @@ impl Keys {
     ) -> Result<Option<Key>, NoKeys> {
         let known = self.known().clone();
         let found = known.usable(now).and_then(|(keys, is_old)| Some((keys.find(id, algorithm)?.clone(), is_old)));
-        let wait = match found {
-            Some((key, false)) => return Ok(Some(key)),
-            // One request fetches them again. The others go on with what is known.
-            Some((key, true)) if self.fetching.try_lock().is_err() || !known.may_fetch(now) => return Ok(Some(key)),
-            _ => known.may_fetch(now),
+        let may_fetch = known.may_fetch(now);
+        let key = match found {
+            // One request fetches old keys again. The others go on with what is known.
+            Some((key, is_old)) if !is_old || !may_fetch || self.fetching.try_lock().is_err() => return Ok(Some(key)),
+            found => found.map(|(key, _)| key),
         };
-        if wait {
+        if may_fetch {
+            let Ok(_waiting) = self.waiting.try_acquire() else { return key.map(Some).ok_or(NoKeys) };
             self.refresh(known.attempts, now).await;
         }
         let known = self.known().clone();

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -53,6 +53,8 @@ struct Documents {
     texts: Mutex<HashMap<&'static str, String>>,
     asked: AtomicUsize,
     others: AtomicUsize,
+    /// Whether the issuer accepts requests and does not answer them.
+    hangs: AtomicBool,
 }
 
 #[async_trait]
@@ -60,6 +62,9 @@ impl Fetch for Documents {
     async fn get(&self, url: &Url) -> Result<Vec<u8>, FetchError> {
         let asked = if url.as_str() == KEYS { &self.asked } else { &self.others };
         asked.fetch_add(1, Ordering::SeqCst);
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         // Other tasks run meanwhile.
         tokio::task::yield_now().await;
         let texts = self.texts.lock().unwrap();
@@ -337,17 +342,21 @@ async fn made_up_key_ids_cause_few_requests() {
             let (world, token) = (world.clone(), world.token(&json!({"kid": format!("made-up-{n}")}), &json!({})));
             tokio::spawn(async move { world.verify_at(&token, now).await })
         });
+        let mut unchecked = 0;
         for check in checks.collect::<Vec<_>>() {
-            assert_eq!(check.await.unwrap(), Err(NotAccepted::Invalid(Invalid::Key)));
+            match check.await.unwrap() {
+                Err(NotAccepted::NoKeys) => unchecked += 1,
+                refused => assert_eq!(refused, Err(NotAccepted::Invalid(Invalid::Key))),
+            }
         }
+        unchecked
     };
     let lasting = |now: Timestamp| world.token(&json!({}), &json!({"exp": now.millis() / 1_000 + 60}));
     let (now, later) = (after(Span::from_secs(0)), after(PAUSE));
-    flood(now).await;
-    flood(now).await;
-    assert_eq!(world.asked(), 1);
-    flood(later).await;
-    assert_eq!(world.asked(), 2);
+    // Only 16 wait for an attempt.
+    assert_eq!((flood(now).await, world.asked()), (184, 1));
+    assert_eq!((flood(now).await, world.asked()), (0, 1));
+    assert_eq!((flood(later).await, world.asked()), (184, 2));
     // Tokens with a right key are accepted meanwhile.
     assert!(world.verify_at(&lasting(later), later).await.is_ok());
     assert_eq!(world.asked(), 2);
@@ -380,6 +389,34 @@ async fn requests_that_wait_for_an_attempt_make_no_other() {
     // The clock was set back.
     assert_eq!(world.verify_at(&token, after(Span::ZERO)).await, Err(NotAccepted::NoKeys));
     assert_eq!(places(), 6);
+}
+
+#[tokio::test]
+async fn few_requests_wait_for_an_issuer_that_hangs() {
+    let world = Arc::new(World::new(Signer::edwards()));
+    let known = world.token(&json!({}), &json!({"exp": NOW + 3_600}));
+    assert!(world.verify(&known).await.is_ok());
+    world.documents.hangs.store(true, Ordering::SeqCst);
+    let now = after(PAUSE);
+    let made_up = |n: usize| world.token(&json!({"kid": format!("made-up-{n}")}), &json!({"exp": NOW + 3_600}));
+    let tokens: Vec<_> = (0..1_024).map(made_up).collect();
+    let mut checks: Vec<_> = tokens.iter().map(|token| Box::pin(world.verify_at(token, now))).collect();
+    let mut waiting = Vec::new();
+    for check in checks.drain(..) {
+        let mut check = check;
+        match polled_once(check.as_mut()).await {
+            None => waiting.push(check),
+            Some(refused) => assert_eq!(refused, Err(NotAccepted::NoKeys), "it may be valid"),
+        }
+    }
+    assert_eq!(waiting.len(), 16);
+    // Requests with a known key do not wait, not even when the keys are old.
+    for at in [now, after(MAX_AGE)] {
+        assert!(polled_once(std::pin::pin!(world.verify_at(&known, at))).await.unwrap().is_ok());
+    }
+    // The place of a client that leaves is free again.
+    drop(waiting.pop());
+    assert!(polled_once(std::pin::pin!(world.verify_at(&tokens[0], now))).await.is_none());
 }
 
 #[tokio::test]

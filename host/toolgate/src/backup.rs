@@ -96,15 +96,16 @@ impl Backups for HostBackups {
             Kept::Database => return Err(BackupError::InDatabase),
         };
         let one = self.one.clone().try_lock_owned().map_err(|_| BackupError::Busy)?;
-        if !self.handle.has_room(needed(&self.data)?) {
+        let (data, work) = (self.data.clone(), self.data.join(WORK));
+        if !self.handle.has_room(blocking(move || needed(&data)).await?) {
             return Err(BackupError::NoRoom);
         }
-        clean(&self.data)?;
-        let work = self.data.join(WORK);
-        crate::folder::private(&work)?;
+        let (data, made) = (self.data.clone(), work.clone());
+        blocking(move || clean(&data).and_then(|()| crate::folder::private(&made))).await?;
         let copied = on_disk.copy(&self.data.join("store"), &work.join("store")).await;
         if copied.is_err() {
-            clean(&self.data)?;
+            let data = self.data.clone();
+            blocking(move || clean(&data)).await?;
         }
         let head = copied?;
         let (sender, receiver) = mpsc::channel(QUEUED);
@@ -123,6 +124,11 @@ impl Backups for HostBackups {
         });
         Ok(receiver)
     }
+}
+
+/// Runs work in a thread that may block.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
 /// The bytes of the files that a backup copies. Large records are linked.

@@ -33,12 +33,13 @@ use crate::tokens::Tokens;
 /// The HTTP API of a host, for the holders of these tokens. Makes the key of sessions and links at the first start.
 ///
 /// `table` limits clients. `oauth` names an authorization server, whose access tokens are accepted too. `listen` is the address of the server. If other machines can reach it, requests under every host name
-/// are answered; if not, only requests under its own names and those in `hosts`.
+/// are answered; if not, only requests under its own names and those in `hosts`. An address that other machines can reach needs
+/// TLS, or a proxy that serves it: see [`ServerTable::check`].
 ///
 /// From now on, votes, delegations and standing approvals of a principal count only while its token is valid.
 ///
 /// # Errors
-/// When the files of sessions and links in the data folder cannot be read or written.
+/// With the kind `InvalidInput` for [`InTheClear`]. When the files of sessions and links in the data folder cannot be read or written.
 pub async fn open(
     host: &Host,
     tokens: Arc<Tokens>,
@@ -46,6 +47,9 @@ pub async fn open(
     hosts: Vec<String>,
     (table, oauth): (&ServerTable, Option<&OauthTable>),
 ) -> std::io::Result<Ports> {
+    table.check(listen).map_err(|error| {
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, format!("{error}: {}", InTheClear::REMEDY))
+    })?;
     let (folder, now) = (host.data(), host.handle.now());
     crate::backup::clean(folder)?;
     let sessions = Sessions {
@@ -58,8 +62,7 @@ pub async fn open(
     let _ = host.principals.0.set(Arc::new(AllPrincipals { tokens: tokens.clone(), subjects }));
     let scheme = if table.tls.is_some() { "https" } else { "http" };
     let address = format!("{scheme}://{listen}");
-    let loopback = listen.ip().to_canonical().is_loopback();
-    let hosts = if loopback { Hosts::Local { also: hosts } } else { Hosts::Any };
+    let hosts = if is_loopback(listen) { Hosts::Local { also: hosts } } else { Hosts::Any };
     Ok(Ports {
         handle: host.handle.clone(),
         plugins: Arc::new(LivePlugins {
@@ -97,7 +100,32 @@ pub fn mcp_key(host: &Host) -> std::io::Result<[u8; 32]> {
     keys::mcp_key(host.data())
 }
 
+/// Why an address is refused: tokens would cross the network in the clear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("other machines could reach {0}, and tokens would cross the network in the clear")]
+pub struct InTheClear(pub SocketAddr);
+
+impl InTheClear {
+    /// The remedies for the operator.
+    pub const REMEDY: &str =
+        "name a certificate in `[server.tls]`, or write `behind_proxy = true` in `[server]` if a proxy serves HTTPS";
+}
+
+/// Whether only this machine can reach an address.
+fn is_loopback(listen: SocketAddr) -> bool {
+    listen.ip().to_canonical().is_loopback()
+}
+
 impl ServerTable {
+    /// Refuses an address that other machines can reach, unless the server or a proxy in front of it serves TLS.
+    ///
+    /// # Errors
+    /// [`InTheClear`].
+    pub fn check(&self, listen: SocketAddr) -> Result<(), InTheClear> {
+        let is_safe = is_loopback(listen) || self.tls.is_some() || self.behind_proxy;
+        if is_safe { Ok(()) } else { Err(InTheClear(listen)) }
+    }
+
     /// The bounds on connections.
     #[must_use]
     pub fn connections(&self) -> Connections {
@@ -340,5 +368,39 @@ fn finding(finding: &Finding) -> FindingView {
         rule: api::LoadRule(finding.rule),
         message: finding.message.clone(),
         remedy: finding.remedy.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn api_in_the_clear_is_not_opened_to_other_machines() {
+        let folder = tempfile::tempdir().unwrap();
+        let [plugins, data] = ["plugins", "data"].map(|name| folder.path().join(name));
+        std::fs::create_dir(&plugins).unwrap();
+        let host = Host::builder().plugins(plugins).data(data).memory().open().await.unwrap();
+        let tokens = Arc::new(Tokens::open(host.data()).unwrap());
+        let refused = async |listen: &str, table: &ServerTable| {
+            let opened = open(&host, tokens.clone(), listen.parse().unwrap(), Vec::new(), (table, None)).await;
+            opened.err().map(|error| (error.kind(), error.to_string().contains("`behind_proxy = true`")))
+        };
+        let far = ["0.0.0.0:1", "[::]:1", "192.0.2.1:1", "[::ffff:192.0.2.1]:1"];
+        for listen in far {
+            let kind = std::io::ErrorKind::InvalidInput;
+            assert_eq!(refused(listen, &ServerTable::default()).await, Some((kind, true)), "{listen}");
+        }
+        for listen in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert_eq!(refused(listen, &ServerTable::default()).await, None, "{listen}");
+        }
+        let (certificate, key) = ("c.pem".into(), "k.pem".into());
+        let safe = [
+            ServerTable { behind_proxy: true, ..ServerTable::default() },
+            ServerTable { tls: Some(TlsTable { certificate, key }), ..ServerTable::default() },
+        ];
+        for table in safe {
+            assert_eq!(refused(far[0], &table).await, None);
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Bearer tokens with their holders and roles.
 //!
 //! `<data>/tokens.json` has the SHA-256 of each token and never the token. A token has 256 random bits, so its hash needs no
-//! salt and no stretching. A change replaces the file, and each request that authenticates checks for that: a running host
-//! sees a new or revoked token at the next request. The check reads only the metadata of the file. A thread that may block
-//! reads a new file.
+//! salt and no stretching. A change replaces the file, and a request that authenticates looks for that: a running host sees a
+//! new or revoked token at the next request. A thread that may block looks at the metadata of the file, and reads a new
+//! file. A look counts for all requests of the next [`LOOK`], so that few requests wait for a thread. A change waits as
+//! long before it returns: every later request looks again.
 
 mod file;
 mod mcp;
@@ -12,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,6 +31,7 @@ use server::Authenticate;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::files::private;
 
@@ -37,6 +40,9 @@ const PREFIX: &str = "tg_";
 
 /// The maximal number of tokens. Each authentication compares with all of them.
 const MAX_TOKENS: usize = 10_000;
+
+/// A request needs no look if one began at most this long before it arrived.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A request waits at most this long for the file.
 const MAX_READ: Duration = Duration::from_secs(10);
@@ -98,8 +104,8 @@ pub enum TokenError {
 pub struct Tokens {
     folder: PathBuf,
     known: Arc<RwLock<Known>>,
-    /// Held by the thread that reads the file for requests.
-    reading: Arc<Mutex<()>>,
+    /// Held by the thread that looks at the file for requests.
+    looking: Arc<Mutex<()>>,
 }
 
 /// The file when it was last read.
@@ -107,6 +113,8 @@ pub struct Tokens {
 struct Known {
     stamp: Option<Stamp>,
     content: Content,
+    /// When the last look for a request began.
+    looked: Option<Instant>,
     /// Whether a newer file cannot be read. Then no token is valid.
     is_outdated: bool,
 }
@@ -117,7 +125,7 @@ impl Tokens {
     /// # Errors
     /// When the file exists and cannot be read.
     pub fn open(folder: &Path) -> Result<Self, TokenError> {
-        let tokens = Self { folder: folder.to_owned(), known: Arc::default(), reading: Arc::default() };
+        let tokens = Self { folder: folder.to_owned(), known: Arc::default(), looking: Arc::default() };
         tokens.read_again()?;
         Ok(tokens)
     }
@@ -241,40 +249,40 @@ impl Tokens {
 
     /// Reads the file again if it was replaced.
     fn read_again(&self) -> Result<(), TokenError> {
-        let path = self.path();
-        let stamp = stamp(&path)?;
-        if self.is_known(stamp.as_ref()) { Ok(()) } else { read(&path, stamp, &self.known) }
+        look(&self.path(), &self.known)
     }
 
-    /// As [`Tokens::read_again`], and reads in a thread that may block. At most one thread does.
-    async fn refresh_elsewhere(&self) -> Result<(), TokenError> {
-        let path = self.path();
-        if self.is_known(stamp(&path)?.as_ref()) {
+    /// As [`Tokens::read_again`], in a thread that may block. At most one thread looks, and its look serves every request
+    /// that arrived before it began.
+    async fn look_elsewhere(&self) -> Result<(), TokenError> {
+        let arrived = Instant::now();
+        if self.was_looked_at(arrived) {
             return Ok(());
         }
-        let reading = self.reading.clone().lock_owned().await;
-        // Another request may have read it meanwhile.
-        let stamp = stamp(&path)?;
-        if self.is_known(stamp.as_ref()) {
+        let looking = self.looking.clone().lock_owned().await;
+        if self.was_looked_at(arrived) {
             return Ok(());
         }
-        let (known, file) = (self.known.clone(), path.clone());
-        let read = tokio::task::spawn_blocking(move || {
-            let _reading = reading;
-            read(&file, stamp, &known)
+        let (known, path) = (self.known.clone(), self.path());
+        let looked = tokio::task::spawn_blocking(move || {
+            let _looking = looking;
+            let began = Instant::now();
+            look(&path, &known)?;
+            known.write().unwrap_or_else(PoisonError::into_inner).looked = Some(began);
+            Ok(())
         });
-        read.await.map_err(|error| TokenError::Unreadable { path, reason: error.to_string() })?
+        looked.await.map_err(|error| TokenError::Unreadable { path: self.path(), reason: error.to_string() })?
     }
 
-    /// Whether the file with this stamp was read.
-    fn is_known(&self, stamp: Option<&Stamp>) -> bool {
+    /// Whether a look counts for a request that arrived at this time.
+    fn was_looked_at(&self, arrived: Instant) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        !known.is_outdated && known.stamp.as_ref() == stamp
+        !known.is_outdated && known.looked.is_some_and(|began| arrived < began + LOOK)
     }
 
     /// Reads changed tokens in time: a request does this before it looks at them.
     async fn refresh_within(&self, time: Duration) {
-        let reason = match tokio::time::timeout(time, self.refresh_elsewhere()).await {
+        let reason = match tokio::time::timeout(time, self.look_elsewhere()).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the disk does not answer in time".to_owned(),
@@ -299,19 +307,26 @@ impl Tokens {
         change(&mut content)?;
         content.write(&path).map_err(io("write", &path))?;
         drop(lock);
+        // A look of another host that began before the change does not count afterwards.
+        thread::sleep(LOOK);
         self.read_again()
     }
 }
 
-/// The stamp of the file. `None` if it does not exist.
-fn stamp(path: &Path) -> Result<Option<Stamp>, TokenError> {
+/// Reads the file if it is another one than the last time.
+fn look(path: &Path, known: &RwLock<Known>) -> Result<(), TokenError> {
+    #[cfg(all(test, unix))]
+    tests::LOOKS.set(tests::LOOKS.get() + 1);
     let failed = |reason| TokenError::Io { attempted: "read the metadata of", path: path.to_owned(), reason };
-    Stamp::of(path).map_err(failed)
-}
-
-fn read(path: &Path, stamp: Option<Stamp>, known: &RwLock<Known>) -> Result<(), TokenError> {
+    let stamp = Stamp::of(path).map_err(failed)?;
+    let before = known.read().unwrap_or_else(PoisonError::into_inner);
+    if !before.is_outdated && before.stamp == stamp {
+        return Ok(());
+    }
+    drop(before);
     let content = Content::read(path)?;
-    *known.write().unwrap_or_else(PoisonError::into_inner) = Known { stamp, content, is_outdated: false };
+    let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
+    (known.stamp, known.content, known.is_outdated) = (stamp, content, false);
     Ok(())
 }
 
@@ -385,7 +400,14 @@ fn digest(token: &str) -> [u8; 32] {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// How often this thread has looked at a file.
+        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
 
     /// A named pipe simulates a disk that does not answer.
     #[tokio::test]
@@ -406,5 +428,31 @@ mod tests {
         std::fs::write(&path, &valid).unwrap();
         tokens.refresh_within(MAX_READ).await;
         assert!(tokens.principal(token.trim()).is_some());
+    }
+
+    #[tokio::test]
+    async fn no_thread_that_serves_requests_looks_at_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [running, program] = [(); 2].map(|()| Tokens::open(folder.path()).unwrap());
+        for _ in 0..2 {
+            program.make_admin(Timestamp::from_millis(1)).unwrap();
+            let token = std::fs::read_to_string(Tokens::admin_file(folder.path())).unwrap();
+            let looks = LOOKS.get();
+            Authenticate::refresh(&running).await;
+            assert!(running.principal(token.trim()).is_some(), "the next request knows the new token");
+            assert_eq!(LOOKS.get(), looks);
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_after_a_look_do_not_wait_for_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(folder.path()).unwrap();
+        let looked = |at| tokens.known.write().unwrap().looked = Some(at);
+        let _disk_that_hangs = tokens.looking.clone().lock_owned().await;
+        looked(Instant::now() + MAX_READ);
+        assert!(matches!(tokio::time::timeout(Duration::ZERO, tokens.look_elsewhere()).await, Ok(Ok(()))));
+        looked(Instant::now().checked_sub(LOOK).unwrap());
+        assert!(tokio::time::timeout(Duration::ZERO, tokens.look_elsewhere()).await.is_err());
     }
 }

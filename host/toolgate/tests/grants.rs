@@ -276,6 +276,28 @@ fn overlapping_folders_are_refused() {
     }
 }
 
+/// Who writes to it chooses the server that gets the password and keeps the turns.
+#[cfg(feature = "postgres")]
+#[test]
+fn folder_with_the_authorities_of_the_store_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("toolgate.toml");
+    std::fs::create_dir(place.path().join("authorities")).expect("a folder");
+    let read = |authorities: &str| {
+        let authorities = place.path().join(authorities);
+        let url =
+            format!("postgres://u@db/t?sslmode=verify-full&sslrootcert={}&connect_timeout=3", authorities.display());
+        let folder = "[[plugin.p.grants.folders]]\npath = \"authorities\"\nat = \"/d\"\nwrite = true\n[plugin.p]\ncomponent = \"any\"\n";
+        std::fs::write(&file, format!("store = \"{url}\"\n{folder}")).expect("a file");
+        let mut config = Config::read(Some(&file))?;
+        (config.data, config.plugins) = (Some(place.path().join("data")), Some(place.path().join("plugins")));
+        config.secrets().map(drop)
+    };
+    read("elsewhere/ca.pem").expect("nothing overlaps");
+    let said = read("authorities/ca.pem").expect_err("it overlaps").to_string();
+    assert!(said.contains("overlaps the authorities of the store in"), "{said}");
+}
+
 #[test]
 fn a_folder_that_reaches_compiled_code_is_refused() {
     let place = tempfile::tempdir().expect("a folder");

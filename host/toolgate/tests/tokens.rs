@@ -121,6 +121,8 @@ async fn another_program_makes_and_revokes_tokens_of_a_running_host() {
     assert!(!running.is_current(&name, Timestamp::from_millis(7)));
     let file = folder.path().join("tokens.json");
     let valid = std::fs::read(&file).expect("a file");
+    // A host that has not looked a moment ago.
+    let running = Tokens::open(folder.path()).expect("tokens");
     std::fs::write(&file, "{}").expect("a file");
     Authenticate::refresh(&running).await;
     assert!(running.principal(&two).is_none(), "an invalid file allows nobody");

@@ -1,7 +1,7 @@
 ;; attack = 'Event streams of twenty conversations, none of them read, while sixty-four calls of each report progress of 60 KB again and again.'
 ;; expect = 'each stream keeps a part of the reports, and the calls end'
 ;; memory_mib = 128
-;; proven_by = ['host/dispatch/src/feed.rs::followers_that_do_not_read_keep_a_limited_size', 'host/dispatch/src/feed/ring.rs::a_ring_is_bounded_in_bytes_and_in_number']
+;; proven_by = ['host/dispatch/src/feed.rs::followers_that_do_not_read_keep_a_limited_size', 'host/dispatch/src/ring.rs::a_ring_is_bounded_in_bytes_and_in_number']
 ;;
 ;; [[step]]
 ;; hold = "GET /v1/conversations/$plugin-$n/events HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer $token\r\n\r\n"

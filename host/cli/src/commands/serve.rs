@@ -10,6 +10,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use toolgate::OpenError;
 use toolgate::config::{Config, LISTEN};
+use toolgate::http_api::InTheClear;
 
 use self::messages::Messages;
 use super::Run;
@@ -96,11 +97,10 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
         let hint = format!("if you want that, repeat it on the command line: --listen {listen}");
         return Err(Report::new(Exit::Usage, message).hint(hint));
     }
-    if !is_private(listen.ip()) && config.server.tls.is_none() && !config.server.behind_proxy {
-        let message = format!("other machines could reach {listen}, and tokens would cross the network in the clear");
-        let hint = "name a certificate in `[server.tls]`, or write `behind_proxy = true` in `[server]` if a proxy serves HTTPS";
-        return Err(Report::new(Exit::Usage, message).hint(hint));
-    }
+    config
+        .server
+        .check(listen)
+        .map_err(|error| Report::new(Exit::Usage, error.to_string()).hint(InTheClear::REMEDY))?;
     let plugins = args.plugins.clone().unwrap_or_else(|| config.plugins_folder());
     let data = args.data.folder.clone().unwrap_or_else(|| config.data_folder());
     [&plugins, &data].into_iter().try_for_each(|folder| not_a_file(folder))?;

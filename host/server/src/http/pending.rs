@@ -20,6 +20,9 @@ use crate::serve::Closing;
 /// The maximum number of answers in one request.
 const MAX_ANSWERS: usize = 100;
 
+/// The maximum size of a text that is no id in the response to several answers, in bytes.
+const MAX_NO_ID: usize = 32;
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -100,7 +103,8 @@ pub(crate) async fn events(
 /// Answers several suspensions
 ///
 /// The host processes the answers one after the other. A refused answer has no effect on the others. The status of the
-/// response is 200 even if all answers are refused; each answer has its own status.
+/// response is 200 even if all answers are refused; each answer has its own status. If the principal has too many bytes
+/// unread, the host refuses the request as `busy` before it processes any answer.
 #[utoipa::path(
     post, path = "/v1/pending/resolve", operation_id = "resolve_several", tag = "suspensions",
     request_body = api::ResolveSeveral,
@@ -118,22 +122,25 @@ pub(crate) async fn resolve_many(
     if answers.is_empty() || answers.len() > MAX_ANSWERS {
         return Err(Error::invalid_at("/answers", format!("send 1 to {MAX_ANSWERS} answers")));
     }
+    let unread = app.read(&by).await?;
     let mut resolved = Vec::with_capacity(answers.len());
     for given in answers {
         let (mut suspension, given) = given.split();
         let done = match suspension.parse::<SuspensionId>() {
             Ok(id) => suspensions::resolve_one(&app, &by, id, given).await,
-            Err(error) => Err(Error::invalid_at("/suspension", error.to_string())),
+            Err(error) => {
+                suspension.truncate(suspension.floor_char_boundary(MAX_NO_ID));
+                Err(Error::invalid_at("/suspension", error.to_string()))
+            }
         };
         let (status, ok, problem) = match done {
             Ok(resolved) => (StatusCode::OK.as_u16(), Some(resolved), None),
             Err(error) => {
-                let problem = error.into_problem();
+                let problem = error.into_problem().brief();
                 (problem.status, None, Some(problem))
             }
         };
-        suspension.truncate(suspension.floor_char_boundary(api::MAX_QUOTED));
         resolved.push(api::ResolvedOne { suspension, status, ok, problem });
     }
-    respond(app.small(&by), &api::ResolvedSeveral { answers: resolved })
+    respond(unread, &api::ResolvedSeveral { answers: resolved })
 }

@@ -10,6 +10,10 @@ use super::{App, Id, NoParams, Params, Segments, respond, run_despite_disconnect
 use crate::auth::By;
 use crate::error::Result;
 
+/// The detail if a revoked standing approval cannot be given.
+const REVOKED_UNREAD: &str = "the standing approval is revoked, and only its response is refused, because too many \
+    responses are unread (`unread_bytes` in `[server]`); read them first, and then send the request again";
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +63,7 @@ pub(crate) async fn list(
         (status = 200, description = "The revoked standing approval", body = api::StandingApproval),
         (status = 403, description = "`not-allowed`: another approver gave it"),
         (status = 404, description = "`not-found`"),
+        (status = 429, description = "`busy`: the principal has too many requests, or it has too many bytes unread. In the second case `detail` says that the standing approval is revoked, and only its response is refused. With `retry-after`"),
     )
 )]
 pub(crate) async fn revoke(
@@ -67,7 +72,10 @@ pub(crate) async fn revoke(
     Segments(One { standing }): Segments<One>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
-    let (handle, unread) = (app.ports.handle.clone(), app.small(&by));
-    let row = run_despite_disconnect(async move { handle.revoke(&by, standing.0).await }).await??;
+    let (handle, unread) = (app.ports.handle.clone(), app.in_flight.read_if_full(&by.id).await);
+    let revoked = async move { (handle.revoke(&by, standing.0).await, unread) };
+    let (row, mut unread) = run_despite_disconnect(revoked).await?;
+    let row = row?;
+    app.charge(&mut unread, row.arguments.size()).map_err(|error| error.with_detail(REVOKED_UNREAD))?;
     respond(unread, &api::StandingApproval::new(&row, app.ports.handle.now()))
 }

@@ -123,10 +123,31 @@ async fn problems_repeat_only_the_beginning_of_a_body() {
             assert!(reply.text.len() < 32 << 10 && reply.at("/detail").contains(" bytes more"), "{}", reply.text.len());
             assert!(reply.at("/errors/0/pointer").len() <= 256);
         }
-        let body = format!(r#"{{"answers":[{{"suspension":"{text}","decision":"deny"}}]}}"#);
-        let reply = world.post("bob", "/v1/pending/resolve", &body).await;
-        assert_eq!(reply.json()["answers"][0]["status"], 422);
-        assert!(reply.text.len() < 32 << 10 && text.starts_with(&reply.at("/answers/0/suspension")));
+    }
+}
+
+#[tokio::test]
+async fn problems_have_at_most_64_kib() {
+    let world = TestServer::new();
+    for text in ["\\u0001", "\\\"", "\u{7f}", "é", "語", "\u{10ffff}"].map(|c| c.repeat((8 << 10) / c.len())) {
+        let written: String = serde_json::from_str(&format!("\"{text}\"")).unwrap();
+        let known = "susp_00000000000000000000000000000001";
+        for (suspension, decision) in [(&*text, "deny"), (known, &*text), (known, "deny")] {
+            let answer = format!(r#"{{"suspension":"{suspension}","decision":"{decision}"}}"#);
+            let body = format!(r#"{{"answers":[{}]}}"#, vec![answer; 100].join(","));
+            let reply = world.post("alice", "/v1/pending/resolve", &body).await;
+            assert!(reply.text.len() <= 64 << 10, "{}", reply.text.len());
+            for answer in reply.json()["answers"].as_array().unwrap() {
+                let repeated = answer["suspension"].as_str().unwrap();
+                assert!(repeated == known || written.starts_with(repeated), "{answer}");
+                assert!(answer["problem"]["detail"].is_string() && answer["problem"].get("errors").is_none());
+            }
+        }
+        // Each call has an error of its own.
+        let calls: Vec<_> = (0..64).map(|n| format!(r#"{{"id":"{n}","tool":"echo","{text}{n}":1}}"#)).collect();
+        let reply = world.submit("", &format!(r#"{{"calls":[{}]}}"#, calls.join(","))).await;
+        assert_eq!(reply.code(), "422 invalid");
+        assert!(reply.text.len() <= 64 << 10, "{}", reply.text.len());
     }
 }
 

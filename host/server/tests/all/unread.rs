@@ -22,7 +22,11 @@ fn limited(unread_bytes: usize) -> (TestServer, Arc<MortalStore>) {
 
 /// A response whose body is not read.
 async fn unread(world: &TestServer, who: &str, method: &str, path: &str) -> Response {
-    let body = (method == "POST").then_some("");
+    let body = match (method, path) {
+        ("POST", "/v1/pending/resolve") => Some(r#"{"answers":[{"suspension":"none","decision":"deny"}]}"#),
+        ("POST", _) => Some(""),
+        _ => None,
+    };
     let response = world.router.clone().oneshot(request(method, path, who, body)).await.unwrap();
     assert_eq!(response.status(), 200, "{method} {path}");
     response
@@ -40,12 +44,23 @@ async fn turn(world: &TestServer, tool: &str, id: &str, length: usize) -> String
     format!("/v1/conversations/c/turns/{}", reply.at("/turn"))
 }
 
+/// Makes a standing approval of bob for a call with a text of this length, and returns its path.
+async fn standing(world: &TestServer, id: &str, length: usize) -> String {
+    let asks = world.submit("", &format!("{{{}}}", calls("pay", id, length))).await;
+    let approve = r#"{"decision":"approve","standing":{"ttl_ms":60000,"uses":1,"pin":"all"}}"#;
+    assert_eq!(world.resolve("bob", &asks.at("/pending/0/suspension"), approve).await.status, 200);
+    let list = world.get("bob", "/v1/standing-approvals").await.json();
+    let newest = list["standing_approvals"].as_array().unwrap().last().unwrap();
+    format!("/v1/standing-approvals/{}", newest["id"].as_str().unwrap())
+}
+
 #[tokio::test]
 async fn every_response_counts_until_it_was_read() {
     let (world, _) = limited(1);
     let ended = turn(&world, "echo", "1", 1).await;
     let asks = world.submit("", r#"{"calls":[{"id":"2","tool":"pay","arguments":{"city":"Bern"}}]}"#).await;
     let suspension = format!("/v1/suspensions/{}", asks.at("/pending/0/suspension"));
+    let standing = standing(&world, "3", 1).await;
     for (who, method, path) in [
         ("alice", "GET", ended.clone()),
         ("alice", "GET", format!("{ended}?log=true&wait_ms=1")),
@@ -59,6 +74,8 @@ async fn every_response_counts_until_it_was_read() {
         ("bob", "GET", "/v1/pending/counts".to_owned()),
         ("bob", "GET", suspension),
         ("bob", "GET", "/v1/standing-approvals".to_owned()),
+        ("bob", "DELETE", standing),
+        ("bob", "POST", "/v1/pending/resolve".to_owned()),
         ("alice", "GET", "/v1/tools".to_owned()),
         ("alice", "GET", "/v1/tools?format=openai".to_owned()),
         ("alice", "GET", "/v1/session".to_owned()),
@@ -89,6 +106,34 @@ async fn unread_cancels_of_a_principal_are_limited() {
     assert_eq!(world.get("root", &open).await.at("/state"), "cancelled", "it is cancelled nevertheless");
     drop(held);
     assert_eq!(world.post("alice", &format!("{open}/cancel"), "").await.at("/state"), "cancelled");
+}
+
+#[tokio::test]
+async fn unread_revocations_of_a_principal_are_limited() {
+    let (world, _) = limited(1_000);
+    let (first, second) = (standing(&world, "1", 2_000).await, standing(&world, "2", 2_100).await);
+    let held = unread(&world, "bob", "DELETE", &first).await;
+    let refused = world.send(request("DELETE", &second, "bob", None)).await;
+    assert_eq!(refused.code(), "429 busy");
+    assert!(refused.at("/detail").starts_with("the standing approval is revoked"), "{}", refused.text);
+    let list = world.get("root", "/v1/standing-approvals").await.json();
+    assert_eq!(list["standing_approvals"][1]["revoked_by"], "bob", "{list}");
+    drop(held);
+    assert_eq!(world.send(request("DELETE", &second, "bob", None)).await.at("/state"), "revoked");
+}
+
+#[tokio::test]
+async fn several_answers_are_refused_before_any_counts() {
+    let (world, _) = limited(1_000);
+    let asks = world.submit("", &format!("{{{}}}", calls("pay", "1", 2_000))).await;
+    let suspension = asks.at("/pending/0/suspension");
+    let held = unread(&world, "bob", "GET", "/v1/pending").await;
+    let answers = format!(r#"{{"answers":[{{"suspension":"{suspension}","decision":"deny"}}]}}"#);
+    assert_eq!(world.post("bob", "/v1/pending/resolve", &answers).await.code(), "429 busy");
+    assert_eq!(world.get("root", &format!("/v1/suspensions/{suspension}")).await.at("/state"), "open");
+    drop(held);
+    let resolved = world.post("bob", "/v1/pending/resolve", &answers).await;
+    assert_eq!(resolved.at("/answers/0/ok/state"), "deny", "{}", resolved.text);
 }
 
 #[tokio::test]

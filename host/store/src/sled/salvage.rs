@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dispatch::ports::{Head, StoreFault, Tampering};
+use dispatch::ports::{FaultKind, Head, StoreFault, Tampering};
 use domain::{Digest, Timestamp, TurnId};
 use sled::{Batch, IVec};
 
@@ -24,7 +24,7 @@ use super::folder::{self, Folder, OLDEST};
 use super::tree::{Tree, attempt};
 use super::verify::{VerifyError, verified};
 use super::{VALUES, committer, keys};
-use crate::fault::fault;
+use crate::fault::{Cause, fault};
 use crate::{OpenError, StoreSettings};
 
 const SALVAGE: &str = "salvage a store";
@@ -70,7 +70,7 @@ pub enum SalvageError {
     Store(#[from] StoreFault),
     #[error("the salvaged store cannot be verified")]
     Unverified(#[source] Tampering),
-    #[error("cannot write {}", .path.display())]
+    #[error("cannot copy what is intact to {}", .path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
@@ -196,25 +196,33 @@ impl Out {
 }
 
 impl Salvage {
-    /// The value under a key of the damaged store. `None` if it is missing, or cannot be read.
-    fn get(&self, key: &[u8]) -> Option<IVec> {
-        self.source.get(key).ok().flatten()
+    /// The value under a key of the damaged store. `None` if it is missing or damaged.
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreFault> {
+        unless_damaged(self.source.get(key)).map(Option::flatten)
     }
 
     /// Copies the large record that a value may refer to. Returns its bytes, or those of the record itself; `None` if the
     /// large record is lost.
     fn whole(&self, record: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
         let Some(digest) = blobs::referred(record) else { return Ok(Some(record.to_vec())) };
-        let Ok(bytes) = fs::read(self.source_blobs.join(digest.hex())) else { return Ok(None) };
-        if Digest::of(&bytes) != digest {
-            return Ok(None);
-        }
+        let bytes = unless_damaged(fs::read(self.source_blobs.join(digest.hex())))?;
+        let Some(bytes) = bytes.filter(|bytes| Digest::of(bytes) == digest) else { return Ok(None) };
         self.blobs.write_one(digest, &bytes).map_err(fault(SALVAGE))?;
         Ok(Some(bytes))
     }
 
     fn count_lost(&mut self, key: &[u8]) {
         *self.found.entries.entry(keys::in_words(key)).or_default() += 1;
+    }
+}
+
+/// `None` if the content is damaged or no longer there: then it is lost. Any other error ends the salvage, because the
+/// content may be intact, and the new store would lack it for good.
+fn unless_damaged<T, E: Cause>(read: Result<T, E>) -> Result<Option<T>, StoreFault> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == FaultKind::Damaged => Ok(None),
+        Err(error) => Err(fault("read the damaged store")(error)),
     }
 }
 
@@ -227,11 +235,11 @@ fn scan(
 ) -> Result<bool, StoreFault> {
     let mut last: Option<IVec> = None;
     for entry in tree.scan_prefix(prefix) {
-        let Ok((key, value)) = entry else {
+        let Some((key, value)) = unless_damaged(entry)? else {
             for entry in tree.scan_prefix(prefix).rev() {
-                match entry {
-                    Ok((key, value)) if last.as_ref().is_none_or(|last| key > *last) => each(&key, &value)?,
-                    Ok(_) | Err(_) => break,
+                match unless_damaged(entry)? {
+                    Some((key, value)) if last.as_ref().is_none_or(|last| key > *last) => each(&key, &value)?,
+                    Some(_) | None => break,
                 }
             }
             return Ok(false);
@@ -240,4 +248,30 @@ fn scan(
         last = Some(key);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_damage_is_a_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = sled::open(folder.path()).unwrap();
+        for (kind, is_loss) in [
+            (FaultKind::Damaged, true),
+            (FaultKind::Disk, false),
+            (FaultKind::NoSpace, false),
+            (FaultKind::Program, false),
+        ] {
+            let tree = Tree::new((*db).clone());
+            tree.close(kind);
+            let scanned = scan(&tree, &[], |_, _| Ok(()));
+            assert_eq!(scanned.map_err(|fault| fault.kind), if is_loss { Ok(false) } else { Err(kind) });
+            assert_eq!(
+                unless_damaged(tree.get("key")).map_err(|fault| fault.kind),
+                if is_loss { Ok(None) } else { Err(kind) }
+            );
+        }
+    }
 }

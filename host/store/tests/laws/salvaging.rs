@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use dispatch::ports::{
-    Audit as _, Commit, EndedTurns as _, Facts, Head, Health as _, Indexes as _, Journals as _, Loaded, Log as _,
-    Position, RowChange, Source,
+    Audit as _, Commit, EndedTurns as _, Facts, FaultKind, Head, Health as _, Indexes as _, Journals as _, Loaded,
+    Log as _, Position, RowChange, Source,
 };
 use domain::{
     Event, Turn,
@@ -109,6 +109,26 @@ async fn a_truncated_large_record_costs_only_its_turn() {
     assert!(store.append(&commit(1, 2, 1)).await.is_err(), "nothing continues its log");
     drop(store);
     assert!(matches!(salvaged(folder.path(), &target), Err(SalvageError::Exists(_))));
+}
+
+/// Its content may be intact, and a salvage would leave it out for good.
+#[tokio::test]
+async fn an_unreadable_large_record_is_not_a_lost_one() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let heads = written(folder.path()).await;
+    let blob = fs::read_dir(folder.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
+    let bytes = fs::read(&blob).unwrap();
+    // A folder cannot be read as a file, not even by root.
+    fs::remove_file(&blob).unwrap();
+    fs::create_dir(&blob).unwrap();
+    let target = to.path().join("store");
+    let refused = salvaged(folder.path(), &target);
+    assert!(matches!(&refused, Err(SalvageError::Store(fault)) if fault.kind == FaultKind::Disk), "{refused:?}");
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 0, "nothing is left of the attempt");
+    fs::remove_dir(&blob).unwrap();
+    fs::write(&blob, bytes).unwrap();
+    let found = salvaged(folder.path(), &target).unwrap();
+    assert_eq!((found.turns.len(), verified(&target, &heads).unwrap()), (0, found.head));
 }
 
 #[tokio::test]

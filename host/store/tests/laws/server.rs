@@ -33,7 +33,7 @@ if [ -n "$4" ]; then
         -addext basicConstraints=critical,CA:FALSE -keyout "$folder/key.pem" -out "$folder/certificate.pem" 2>>"$folder/log" ||
         { cat "$folder/log" >&2; end 1; }
     [ -z "$as" ] || chown 65534:65534 "$folder/key.pem" "$folder/certificate.pem"
-    network="-c listen_addresses=localhost -c ssl=on -c ssl_key_file=$folder/key.pem -c ssl_cert_file=$folder/certificate.pem"
+    network="-c listen_addresses=127.0.0.1 -c ssl=on -c ssl_key_file=$folder/key.pem -c ssl_cert_file=$folder/certificate.pem"
 fi
 $as "$2/postgres" -D "$folder/data" -k "$folder" $network -c max_connections=1000 -c shared_buffers=64MB \
     $3 >>"$folder/log" 2>&1 </dev/null &
@@ -78,12 +78,18 @@ pub(crate) fn run(database: &str, statement: &str) -> String {
 
 /// The folder of the server of this process, with its socket.
 pub(crate) fn folder() -> &'static Path {
-    SERVER.get_or_init(|| start("", None))
+    SERVER.get_or_init(|| start(""))
 }
 
-/// Starts a server with these options, and with TLS on this port of `localhost`. It ends with this process.
+/// Starts a server with these options. It ends with this process.
+pub(crate) fn start(options: &str) -> PathBuf {
+    let advice = "PostgreSQL does not start; to leave it out: cargo xtask test --without postgres";
+    started(options, None).unwrap_or_else(|| panic!("{advice}"))
+}
+
+/// Starts a server, with TLS if it has a port of `127.0.0.1`. Returns its folder, or nothing if it does not start.
 #[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
-pub(crate) fn start(options: &str, port: Option<u16>) -> PathBuf {
+pub(crate) fn started(options: &str, port: Option<u16>) -> Option<PathBuf> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let mut guard = Command::new("sh");
@@ -93,10 +99,9 @@ pub(crate) fn start(options: &str, port: Option<u16>) -> PathBuf {
     let mut guard = guard.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut folder = String::new();
     BufReader::new(guard.stdout.take().unwrap()).read_line(&mut folder).unwrap();
-    assert!(!folder.is_empty(), "PostgreSQL does not start; to leave it out: cargo xtask test --without postgres");
     // The process keeps its end of the pipe until it ends.
     std::mem::forget(guard.stdin.take());
-    PathBuf::from(folder.trim_end())
+    (!folder.is_empty()).then(|| PathBuf::from(folder.trim_end()))
 }
 
 /// The folder of the programs: that of the path, or the newest of Debian's.

@@ -173,7 +173,10 @@ async fn host_that_lost_its_lock_writes_nothing() {
     let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
     while server::run(&name, &format!("{waits} AND database = (SELECT oid FROM pg_database WHERE datname = '{name}')"))
         != "1"
-    {}
+    {
+        // It gives up after some seconds.
+        assert!(!opening.is_finished(), "it does not wait for the lock of the first");
+    }
     end_writer(&name);
     let second = opening.await.unwrap().unwrap();
     second.append(&commit(1, 1, 2)).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -29,6 +29,15 @@ pub struct StoreTable {
     /// The number of connections for reads. There are four for the data of plugins and one for commits besides. Default: 8.
     #[serde(default)]
     pub connections: Option<NonZeroU32>,
+}
+
+impl StoreTable {
+    /// The file with the authorities of the server's certificate, relative to the working folder of the host. It decides which
+    /// server gets the password and keeps the turns.
+    pub(super) fn authorities(&self) -> Option<&Path> {
+        let (_, query) = self.url.split_once('?')?;
+        query.split('&').filter_map(|parameter| parameter.strip_prefix("sslrootcert=")).next_back().map(Path::new)
+    }
 }
 
 /// Without the connection string, which may contain the password.
@@ -118,8 +127,6 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     fn parsed(text: &str) -> Result<Config, ConfigError> {

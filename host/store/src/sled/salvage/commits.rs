@@ -1,7 +1,6 @@
 //! The commits of a salvaged store: the chain of the audit, and the records behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 use dispatch::ports::{Head, Position, Source, StoreFault};
 use domain::{
@@ -43,7 +42,7 @@ impl Salvage {
         let end = Position(last.0 + 1);
         let mut before = Some(Head::START);
         for position in (1..=last.0).map(Position) {
-            let link = self.get(&keys::at(&[keys::AUDIT], position)).and_then(|link| keys::read_link(&link));
+            let link = self.get(&keys::at(&[keys::AUDIT], position))?.and_then(|link| keys::read_link(&link));
             let source = link.map(|(_, source)| source).or_else(|| strays.get(&position).copied());
             let stored = link.map(|(hash, _)| hash).filter(|hash| *hash != UNKNOWN);
             before = self.commit(position, before, (stored, source), end)?;
@@ -55,7 +54,7 @@ impl Salvage {
 
     /// The last plausible position. Later positions are damaged.
     fn last(&mut self) -> Result<Position, StoreFault> {
-        let head = self.get(keys::HEAD).and_then(|head| keys::read_head(&head));
+        let head = self.get(keys::HEAD)?.and_then(|head| keys::read_head(&head));
         let mut known: Vec<u64> = head.iter().map(|head| head.position.0).collect();
         let is_whole = scan(&self.source, &[keys::AUDIT], |key, _| {
             known.extend(keys::tail_u64(key));
@@ -89,10 +88,12 @@ impl Salvage {
 
     /// The records whose entries of the chain are lost.
     fn strays(&self, last: Position) -> Result<BTreeMap<Position, Source>, StoreFault> {
-        let missing: BTreeSet<Position> = (1..=last.0)
-            .map(Position)
-            .filter(|position| self.get(&keys::at(&[keys::AUDIT], *position)).is_none())
-            .collect();
+        let mut missing = BTreeSet::new();
+        for position in (1..=last.0).map(Position) {
+            if self.get(&keys::at(&[keys::AUDIT], position))?.is_none() {
+                missing.insert(position);
+            }
+        }
         let mut strays = BTreeMap::new();
         if !missing.is_empty() {
             self.named_elsewhere(|position, source| {
@@ -134,13 +135,13 @@ impl Salvage {
     }
 
     /// The record of a commit of a removed turn.
-    fn removed(&self, position: Position, source: Source) -> Found {
-        let Source::Turn { turn, number } = source else { return Found::Lost(None) };
-        let Ok(record) = remains::record_of(turn, number, |key| Ok::<_, Infallible>(self.get(key)));
-        match record {
+    fn removed(&self, position: Position, source: Source) -> Result<Found, StoreFault> {
+        let Source::Turn { turn, number } = source else { return Ok(Found::Lost(None)) };
+        let record = remains::record_of(turn, number, |key| self.get(key))?;
+        Ok(match record {
             Some((at, digest)) if at == position => Found::Whole(tombstone_of(position, digest), digest),
             _ => Found::Lost(None),
-        }
+        })
     }
 
     /// Copies one commit. Returns the head after it, if its hash is known.
@@ -193,7 +194,7 @@ impl Salvage {
 
     fn record(&self, position: Position, source: Source) -> Result<Found, StoreFault> {
         let key = chain::key_of(position, source);
-        let Some(value) = self.get(&key) else { return Ok(self.removed(position, source)) };
+        let Some(value) = self.get(&key)? else { return self.removed(position, source) };
         let stamped = keys::stamped(&value).filter(|(stamp, _)| *stamp == position);
         let record = match source {
             Source::Turn { .. } => stamped.map(|(_, record)| record),
@@ -266,7 +267,7 @@ impl Salvage {
             }
         }
         for turn in named {
-            if tree.scan_prefix(keys::log_of(turn)).next().is_none() {
+            if tree.scan_prefix(keys::log_of(turn)).next().transpose().map_err(fault(SALVAGE))?.is_none() {
                 self.found.turns.insert(turn);
             }
         }

@@ -9,7 +9,7 @@ use dispatch::ports::FaultKind;
 use super::super::folder::{FORMAT, OLDEST, open_sled};
 use super::super::tree::attempt;
 use super::super::{keys, log, rebuild};
-use super::SalvageError;
+use super::{SalvageError, unless_damaged};
 use crate::fault::{Cause as _, DatabaseError};
 use crate::{OpenError, StoreSettings};
 
@@ -31,11 +31,10 @@ pub(super) fn opened(source: &Path, copy: &Path, settings: &StoreSettings) -> Re
         opened = replayed(source, copy, None, settings).map_err(failed)?;
     }
     let (db, is_cut) = opened.map_err(|cause| OpenError::of(copy, &cause))?;
-    match attempt(|| db.get(keys::FORMAT)).map(|format| format.as_deref().and_then(|format| format.first().copied())) {
-        Ok(Some(found)) if found > FORMAT => {
-            Err(OpenError::Newer { path: copy.to_owned(), found, known: FORMAT }.into())
-        }
-        format => Ok(Opened { db, format: format.ok().flatten().unwrap_or(OLDEST), is_cut }),
+    let format = unless_damaged(attempt(|| db.get(keys::FORMAT)))?.flatten();
+    match format.as_deref().and_then(|format| format.first().copied()) {
+        Some(found) if found > FORMAT => Err(OpenError::Newer { path: copy.to_owned(), found, known: FORMAT }.into()),
+        format => Ok(Opened { db, format: format.unwrap_or(OLDEST), is_cut }),
     }
 }
 

@@ -15,7 +15,7 @@ use super::super::{
     journals::{self, JournalHead},
     keys,
 };
-use super::{SALVAGE, Salvage, scan};
+use super::{SALVAGE, Salvage, scan, unless_damaged};
 use crate::fault::fault;
 use crate::record::{self, Record};
 
@@ -103,7 +103,7 @@ impl Salvage {
 
     /// Copies the plugins' values.
     pub(super) fn values(&mut self, db: &sled::Db, to: &Tree) -> Result<(), StoreFault> {
-        let Ok(values) = attempt(|| db.open_tree(VALUES)) else { return Ok(()) };
+        let Some(values) = unless_damaged(attempt(|| db.open_tree(VALUES)))? else { return Ok(()) };
         let mut count = 0;
         let complete = scan(&Tree::new(values), &[], |key, value| {
             count += 1;

@@ -8,13 +8,13 @@ use tokio::sync::watch;
 
 /// The bounds of a ring.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
-    pub(super) items: usize,
-    pub(super) bytes: usize,
+pub(crate) struct Bounds {
+    pub(crate) items: usize,
+    pub(crate) bytes: usize,
 }
 
 /// Where items are sent.
-pub(super) struct Ring<T> {
+pub(crate) struct Ring<T> {
     bounds: Bounds,
     kept: Mutex<Kept<T>>,
     sent: watch::Sender<()>,
@@ -36,7 +36,7 @@ struct Entry<T> {
 }
 
 /// Reads the items that were sent since it began to follow.
-pub(super) struct Receiver<T> {
+pub(crate) struct Receiver<T> {
     ring: Arc<Ring<T>>,
     /// The number of the next item.
     next: u64,
@@ -45,26 +45,26 @@ pub(super) struct Receiver<T> {
 
 /// The follower was too slow, and items are lost.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lagged;
+pub(crate) struct Lagged;
 
 impl<T> Ring<T> {
-    pub(super) fn new(bounds: Bounds) -> Arc<Self> {
+    pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
         let kept = Kept { items: VecDeque::new(), first: 0, bytes: 0, followers: 0 };
         Arc::new(Self { bounds, kept: Mutex::new(kept), sent: watch::Sender::new(()) })
     }
 
-    pub(super) fn follow(self: &Arc<Self>) -> Receiver<T> {
+    pub(crate) fn follow(self: &Arc<Self>) -> Receiver<T> {
         let mut kept = self.kept();
         kept.followers += 1;
         Receiver { ring: self.clone(), next: kept.end(), sent: self.sent.subscribe() }
     }
 
-    pub(super) fn is_followed(&self) -> bool {
+    pub(crate) fn is_followed(&self) -> bool {
         self.kept().followers > 0
     }
 
     /// Sends an item to all followers. Items that do not fit any more are lost, the oldest first.
-    pub(super) fn send(&self, item: T, bytes: usize) {
+    pub(crate) fn send(&self, item: T, bytes: usize) {
         let mut kept = self.kept();
         let unread = kept.followers;
         kept.bytes += bytes;
@@ -107,7 +107,7 @@ impl<T: Clone> Receiver<T> {
     ///
     /// # Errors
     /// [`Lagged`], once for all items that are lost.
-    pub(super) async fn recv(&mut self) -> Result<T, Lagged> {
+    pub(crate) async fn recv(&mut self) -> Result<T, Lagged> {
         loop {
             self.sent.mark_unchanged();
             if let Some(read) = self.read() {
