@@ -1,4 +1,4 @@
-// Loads data from the host when a page opens, and again on demand.
+// Loads data from the host when a page opens, and again on demand or while it changes.
 
 import { useCallback, useEffect, useRef, useState } from "react";
 
@@ -36,4 +36,22 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   const current = state.key === key ? state : { loading: true };
   return { ...current, reload };
+}
+
+/** What changes without an event is read again this often. */
+const REFRESH_MS = 3_000;
+
+/** Loads again when `stage` changes and, while the page is visible, every few seconds as long as `changes`. */
+export function useRefresh({ reload }: Loaded<unknown>, stage: string, changes = false): void {
+  const before = useRef(stage);
+  useEffect(() => {
+    if (before.current === stage) return;
+    before.current = stage;
+    reload();
+  }, [stage, reload]);
+  useEffect(() => {
+    if (!changes) return;
+    const timer = setInterval(() => document.hidden || reload(), REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [changes, reload]);
 }

@@ -1,8 +1,8 @@
 // Small components of many pages.
 
 import type { Closed } from "@toolgate/web";
-import { Fragment, type ReactNode, useState } from "react";
-import { Button, Link } from "react-aria-components";
+import { createContext, Fragment, type ReactNode, useContext, useState } from "react";
+import { Button, Heading, Link } from "react-aria-components";
 import { failed } from "../shell/notices";
 import { shown } from "../text/shown";
 import { moment, shortMoment, through } from "../text/words";
@@ -20,6 +20,16 @@ export function Names({ of }: { of: string[] }) {
       <Strange>{name}</Strange>
     </Fragment>
   ));
+}
+
+/** How deep a call is nested on the page: 0 in the timeline. */
+export const Depth = createContext(0);
+
+/** A heading within a call. The name of the call has level 0. */
+export function Title({ level, children }: { level: number; children: ReactNode }) {
+  const depth = useContext(Depth);
+  // In the timeline, a call is below the `h2` of its turn.
+  return <Heading level={Math.min(3 + 2 * depth + level, 6)}>{children}</Heading>;
 }
 
 /** How a suspension ended, and by whom. */

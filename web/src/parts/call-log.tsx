@@ -1,12 +1,12 @@
 // The log of a call, which is read when somebody opens it.
 
-import { useEffect, useRef } from "react";
-import { useLoad } from "../host/load";
+import { useLoad, useRefresh } from "../host/load";
 import { useSession } from "../session";
 import { shown, shownLines } from "../text/shown";
 import { counted, moment } from "../text/words";
 import { type Line, type Run, runsOf } from "../timeline/log";
 import type { TimelineCall } from "../timeline/timeline";
+import { Title } from "./bits";
 import { Shown } from "./page";
 
 export function CallLog({ conversation, call }: { conversation: string; call: TimelineCall }) {
@@ -14,15 +14,8 @@ export function CallLog({ conversation, call }: { conversation: string; call: Ti
   const loaded = useLoad(`log ${conversation} ${call.id}`, (signal) =>
     host.toolgate.callLog(conversation, call.id, signal),
   );
-  const { reload } = loaded;
   // The host stores the last lines with the outcome.
-  const stage = `${call.attempt} ${call.state}`;
-  const before = useRef(stage);
-  useEffect(() => {
-    if (before.current === stage) return;
-    before.current = stage;
-    reload();
-  }, [stage, reload]);
+  useRefresh(loaded, `${call.attempt} ${call.state}`);
   return <Shown loaded={loaded}>{({ runs }) => <Runs runs={runsOf(runs, call.log)} />}</Shown>;
 }
 
@@ -30,7 +23,7 @@ export function Runs({ runs }: { runs: Run[] }) {
   if (runs.length === 0) return <p className="call-line">This call has no log lines.</p>;
   return runs.map(({ run, lines, missing }) => (
     <section key={run} aria-label={`Log of run ${run}`}>
-      <h5>Run {run}</h5>
+      <Title level={2}>Run {run}</Title>
       <ol className="code log">
         {lines.map((line) => (
           <LogLine key={line.line} line={line} />

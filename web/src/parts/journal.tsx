@@ -1,17 +1,13 @@
 // The journal of a durable call, which is read when somebody opens it.
 
-import { useEffect, useRef } from "react";
-import { useLoad } from "../host/load";
+import { useLoad, useRefresh } from "../host/load";
 import { useSession } from "../session";
 import { shown } from "../text/shown";
 import { bytes, counted } from "../text/words";
 import { allEntries, type Effect, type Part, partsOf } from "../timeline/journal";
 import type { TimelineCall } from "../timeline/timeline";
-import { Badge, When } from "./bits";
+import { Badge, Title, When } from "./bits";
 import { Shown } from "./page";
-
-/** A call that runs records more without an event. */
-const REFRESH_MS = 3_000;
 
 export function Journal({ conversation, call }: { conversation: string; call: TimelineCall }) {
   const { host } = useSession();
@@ -24,21 +20,8 @@ export function Journal({ conversation, call }: { conversation: string; call: Ti
       }),
     ),
   );
-  const { reload } = loaded;
-  // The call has recorded something before each of its steps, and before its end.
-  const stage = `${call.attempt} ${call.state} ${call.waits.length}`;
-  const before = useRef(stage);
-  useEffect(() => {
-    if (before.current === stage) return;
-    before.current = stage;
-    reload();
-  }, [stage, reload]);
-  const runs = call.state === "running";
-  useEffect(() => {
-    if (!runs) return;
-    const timer = setInterval(reload, REFRESH_MS);
-    return () => clearInterval(timer);
-  }, [runs, reload]);
+  // The call has recorded something before each of its steps, and before its end. While it runs, it records more.
+  useRefresh(loaded, `${call.attempt} ${call.state} ${call.waits.length}`, call.state === "running");
   return (
     <Shown loaded={loaded}>
       {({ entries, length }) => <Parts parts={partsOf(entries)} missing={length - entries.length} />}
@@ -52,7 +35,7 @@ export function Parts({ parts, missing }: { parts: Part[]; missing: number }) {
     <>
       {parts.map(({ after, effects }) => (
         <section key={after} aria-label={place(after)}>
-          <h5>{place(after)}</h5>
+          <Title level={2}>{place(after)}</Title>
           <ol className="code log">
             {effects.map((effect) => (
               <EffectLine key={effect.number} effect={effect} />

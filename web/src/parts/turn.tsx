@@ -1,16 +1,30 @@
 // A turn of a conversation: the calls of one model response.
 
-import { type Nested, type Parent, shownChanges } from "@toolgate/web";
-import { useState } from "react";
-import { Button, Disclosure, DisclosurePanel, Heading, Link, ProgressBar } from "react-aria-components";
+import { type Nested, type Parent, shownChanges, type Turn as TurnJson } from "@toolgate/web";
+import { useContext, useState } from "react";
+import { Button, Disclosure, DisclosurePanel, Link, ProgressBar } from "react-aria-components";
+import { useLoad, useRefresh } from "../host/load";
+import { useSession } from "../session";
 import { shown, shownLines } from "../text/shown";
 import { approvals, bytes, counted, span, through } from "../text/words";
-import type { Step, TimelineCall, TimelineTurn, Wait } from "../timeline/timeline";
-import { Badge, Digest, END_TONES, Facts, Names, Strange, type Tone, TurnLink, When } from "./bits";
+import { callsOf, type Step, type TimelineCall, type TimelineTurn, type Wait } from "../timeline/timeline";
+import {
+  Badge,
+  Depth,
+  Digest,
+  END_TONES,
+  Facts,
+  Names,
+  Strange,
+  Title,
+  type Tone,
+  TurnLink,
+  When,
+} from "./bits";
 import { CallLog } from "./call-log";
 import { Journal } from "./journal";
 import { JsonTree } from "./json-tree";
-import { Unreadable } from "./page";
+import { Shown, Unreadable } from "./page";
 
 const TURN_TONES: Record<TimelineTurn["state"], Tone> = {
   open: "accent",
@@ -46,7 +60,7 @@ export function Turn({ conversation, turn }: { conversation: string; turn: Timel
       </header>
       {turn.parent && <Through parent={turn.parent} />}
       {turn.context !== undefined && (
-        <Fold title="Context" level={3}>
+        <Fold title="Context" level={0}>
           <JsonTree value={turn.context} label="Context of the turn" />
         </Fold>
       )}
@@ -98,11 +112,11 @@ function Call({ conversation, call }: { conversation: string; call: TimelineCall
   return (
     <li className={`call call-${tone}`}>
       <header className="call-head">
-        <h3>
+        <Title level={0}>
           <code>
             <Strange>{call.tool}</Strange>
           </code>
-        </h3>
+        </Title>
         {call.plugin && (
           <span className="call-plugin">
             <Strange>{call.plugin}</Strange>
@@ -122,6 +136,11 @@ function Call({ conversation, call }: { conversation: string; call: TimelineCall
           Approved by the standing approval <code>{call.standing}</code>
         </p>
       )}
+      {call.nested?.map((nested) => (
+        <div key={nested.turn} className="wait">
+          <Calls nested={nested} />
+        </div>
+      ))}
       {call.waits.map((wait) => (
         <Waited key={wait.suspension} wait={wait} />
       ))}
@@ -133,7 +152,7 @@ function Call({ conversation, call }: { conversation: string; call: TimelineCall
         />
         {call.submitted !== undefined && (
           <>
-            <h4>Arguments as submitted</h4>
+            <Title level={1}>Arguments as submitted</Title>
             <JsonTree value={call.submitted} label="Arguments as submitted" />
           </>
         )}
@@ -216,7 +235,7 @@ function Waited({ wait }: { wait: Wait }) {
           {shownLines(wait.prompt)}
         </blockquote>
       )}
-      {wait.nested && <Calls nested={wait.nested} />}
+      {wait.nested && <Calls nested={{ ...wait.nested, open: !end }} />}
       {wait.step !== undefined && wait.kind === "approval" && (
         <JsonTree value={asked} label="The value to decide about" />
       )}
@@ -248,12 +267,47 @@ function Waited({ wait }: { wait: Wait }) {
   );
 }
 
-/** The nested turn that a call waits for, with its tools. */
-function Calls({ nested: { conversation, turn, tools } }: { nested: Nested }) {
+/** How deep nested turns are shown below a call. Deeper ones have a link. */
+const MAX_DEPTH = 4;
+
+/** The nested turn of a call: its tools, and its calls when somebody opens them. */
+function Calls({ nested }: { nested: Nested }) {
+  const depth = useContext(Depth);
+  const { conversation, turn, tools } = nested;
   return (
-    <p className="call-line">
-      Calls <Names of={[...new Set(tools)]} /> in <TurnLink conversation={conversation} turn={turn} />
-    </p>
+    <>
+      <p className="call-line">
+        Calls <Names of={[...new Set(tools)]} /> in <TurnLink conversation={conversation} turn={turn} />
+      </p>
+      {depth < MAX_DEPTH && (
+        <Read title={counted(tools.length, "nested call")}>
+          {() => (
+            <Depth value={depth + 1}>
+              <NestedCalls nested={nested} />
+            </Depth>
+          )}
+        </Read>
+      )}
+    </>
+  );
+}
+
+/** The calls of a nested turn. The stream of the conversation does not have its events. */
+function NestedCalls({ nested: { conversation, turn, tools, open } }: { nested: Nested }) {
+  const { host } = useSession();
+  const path = `/v1/conversations/${encodeURIComponent(conversation)}/turns/${encodeURIComponent(turn)}`;
+  const loaded = useLoad(path, (signal) => host.get<TurnJson>(path, { signal }));
+  useRefresh(loaded, String(open), open || loaded.value?.state === "open");
+  return (
+    <Shown loaded={loaded} rows={Math.min(tools.length, 3)}>
+      {(read) => (
+        <ol className="calls">
+          {callsOf(read).map((call) => (
+            <Call key={call.id} conversation={conversation} call={call} />
+          ))}
+        </ol>
+      )}
+    </Shown>
   );
 }
 
@@ -364,16 +418,18 @@ function More({ call }: { call: TimelineCall }) {
 }
 
 /** Whether the call has waited in the middle of its code, or has recorded something. */
-function isDurable({ waits, receipt }: TimelineCall): boolean {
-  return waits.some(({ step }) => step !== undefined) || receipt?.journal != null;
+function isDurable({ waits, nested, receipt }: TimelineCall): boolean {
+  return (
+    waits.some(({ step }) => step !== undefined) || (nested ?? []).length > 0 || receipt?.journal != null
+  );
 }
 
-/** Content that is read when somebody opens it. */
+/** Content that is read when somebody opens it, and again when it is opened again. */
 function Read({ title, children }: { title: string; children: () => React.ReactNode }) {
-  const [isWanted, setWanted] = useState(false);
+  const [isOpen, setOpen] = useState(false);
   return (
-    <Fold title={title} onOpen={() => setWanted(true)}>
-      {isWanted && children()}
+    <Fold title={title} onExpandedChange={setOpen}>
+      {isOpen && children()}
     </Fold>
   );
 }
@@ -381,20 +437,19 @@ function Read({ title, children }: { title: string; children: () => React.ReactN
 interface FoldProps {
   title: string;
   level?: number;
-  /** Called when somebody opens it, for content that is loaded then. */
-  onOpen?: () => void;
+  onExpandedChange?: (isOpen: boolean) => void;
   children: React.ReactNode;
 }
 
-function Fold({ title, level = 4, onOpen, children }: FoldProps) {
+function Fold({ title, level = 1, onExpandedChange, children }: FoldProps) {
   return (
-    <Disclosure className="fold" onExpandedChange={(isOpen) => isOpen && onOpen?.()}>
-      <Heading level={level}>
+    <Disclosure className="fold" {...(onExpandedChange && { onExpandedChange })}>
+      <Title level={level}>
         <Button slot="trigger" className="fold-button">
           <span className="json-arrow" aria-hidden="true" />
           {title}
         </Button>
-      </Heading>
+      </Title>
       <DisclosurePanel className="fold-panel">{children}</DisclosurePanel>
     </Disclosure>
   );

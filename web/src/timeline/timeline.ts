@@ -1,6 +1,6 @@
 // The state of a conversation as a pure function of its events.
 
-import type { FeedEvent, LogLevel, Need, Nested, Parent } from "@toolgate/web";
+import type { FeedEvent, LogLevel, Need, Nested, Parent, Turn } from "@toolgate/web";
 import type { Content, Executor, Receipt } from "../host/wire";
 import type { LiveLine } from "./log";
 
@@ -81,6 +81,8 @@ export interface TimelineCall {
   /** The last lines that arrived while the call runs. The host keeps earlier ones. */
   log: LiveLine[];
   waits: Wait[];
+  /** Its nested turns, oldest first. Absent in a timeline, where `waits` has them. */
+  nested?: Nested[];
   /** The standing approval that approved the call. */
   standing?: string;
   outcome?: string;
@@ -108,6 +110,11 @@ export interface TimelineTurn {
 
 export type Timeline = readonly TimelineTurn[];
 
+/** Members of an event, or of a turn that was read. They have the same names. */
+interface Members {
+  readonly [member: string]: unknown;
+}
+
 /** The live log lines that are kept for each call. The host keeps more. */
 const LOG_LINES = 200;
 
@@ -121,6 +128,23 @@ export function withEvent(timeline: Timeline, event: FeedEvent): Timeline {
     (turn) => turn.id === id,
     (turn) => turnAfter(turn, event),
   );
+}
+
+/** The calls of a turn that was read, with the suspensions that are open. */
+export function callsOf({ calls, pending }: Turn): TimelineCall[] {
+  return calls.map(({ id, status, attempt, nested = [], ...read }) => {
+    const call: TimelineCall = {
+      ...requested({ ...read, call: id }),
+      state: attempt > 0 ? "running" : "requested",
+      attempt,
+      nested,
+      ...optional(read, "submitted"),
+    };
+    if (status === "resolved" || status === "errored") return settled(call, read);
+    const asked = pending.filter((suspension) => suspension.call === id);
+    // A nested turn is shown once, also after the call has waited for it.
+    return asked.map((suspension) => ({ ...suspension, nested: null })).reduce(suspended, call);
+  });
 }
 
 function started(timeline: Timeline, id: string, event: FeedEvent): Timeline {
@@ -166,7 +190,7 @@ function turnAfter(turn: TimelineTurn, event: FeedEvent): TimelineTurn {
   }
 }
 
-function requested(event: FeedEvent): TimelineCall {
+function requested(event: Members): TimelineCall {
   return {
     id: text(event.call),
     tool: text(event.tool),
@@ -217,7 +241,7 @@ function progress(event: FeedEvent): NonNullable<TimelineCall["progress"]> {
   return event.fraction == null ? { message } : { message, fraction: Number(event.fraction) };
 }
 
-function suspended(call: TimelineCall, event: FeedEvent): TimelineCall {
+function suspended(call: TimelineCall, event: Members): TimelineCall {
   const suspension = text(event.suspension);
   if (call.waits.some((wait) => wait.suspension === suspension)) return call;
   const wait: Wait = {
@@ -315,7 +339,7 @@ function ended(call: TimelineCall, event: FeedEvent, end: NonNullable<Wait["end"
   return after.state === "awaiting" && !waits ? { ...after, state: "requested" } : after;
 }
 
-function settled(call: TimelineCall, event: FeedEvent): TimelineCall {
+function settled(call: TimelineCall, event: Members): TimelineCall {
   const { progress: _, ...kept } = call;
   const after: TimelineCall = {
     ...kept,
@@ -326,7 +350,7 @@ function settled(call: TimelineCall, event: FeedEvent): TimelineCall {
   after.waits = after.waits.map((wait) =>
     wait.end ? wait : { ...wait, end: { state: "withdrawn", by: "system" } },
   );
-  if (event.at) after.settledAt = event.at;
+  if (event.at) after.settledAt = text(event.at);
   return after;
 }
 
@@ -342,7 +366,7 @@ function replaced<T>(list: readonly T[], which: (item: T) => boolean, change: (i
   return item === undefined ? list : list.with(index, change(item));
 }
 
-function optional(event: FeedEvent, ...names: string[]): Record<string, unknown> & object {
+function optional(event: Members, ...names: string[]): Record<string, unknown> & object {
   return Object.fromEntries(names.filter((name) => event[name] != null).map((name) => [name, event[name]]));
 }
 
