@@ -12,6 +12,8 @@ mod doubts;
 mod limited;
 #[path = "journal/place.rs"]
 mod place;
+#[path = "journal/together.rs"]
+mod together;
 
 use domain::{Outcome, outcome::FailureCode};
 use serde_json::{Value, json};
