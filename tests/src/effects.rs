@@ -154,6 +154,7 @@ fn answer(stream: &mut TcpStream, seen: &Mutex<Seen>) -> Option<()> {
                 None => {
                     let text = match path.as_str() {
                         "/size" => body.len().to_string(),
+                        path if path.ends_with("/unseen") => format!("unseen: {}", seen.done.len() + 1),
                         _ => format!("{body}: {}", seen.done.len() + 1),
                     };
                     seen.done.push((key.clone(), text.clone()));

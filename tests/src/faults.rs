@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, JournalPage, Journals, Loaded, Log,
-    NewFacts, Outbox, Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault, StoreHealth, Subject,
-    SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
+    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, JournalPage, Journals,
+    Loaded, Log, NewFacts, Outbox, Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault,
+    StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -486,8 +486,8 @@ impl EndedTurns for MortalStore {
         self.inner.ended(after, limit).await
     }
 
-    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
-        self.inner.logs_size(turn).await
+    async fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault> {
+        self.inner.size_of_calls(turn, records).await
     }
 
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {

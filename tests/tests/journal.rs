@@ -14,6 +14,8 @@ mod doubts;
 mod limited;
 #[path = "journal/place.rs"]
 mod place;
+#[path = "journal/together.rs"]
+mod together;
 #[path = "journal/withdrawn.rs"]
 mod withdrawn;
 

@@ -1,4 +1,4 @@
-//! Random programs of a durable call with kills: the short form. `cargo xtask kills --programs 10000` is the long one.
+//! Random programs of a durable call with kills: the short form. `cargo xtask kills --programs 4000` is the long one.
 
 #[path = "journal/buckets.rs"]
 mod buckets;
@@ -13,7 +13,8 @@ fn kills_change_nothing_about_random_programs() {
     let tally = model::run(Plan { programs: 40, seed: 0x7001_6a7e });
     say(&format!("{tally:#?}"));
     let Tally { refused, sent_again, in_doubt, nested, steps, entries, effects, resumed, .. } = tally;
+    let Tally { edited, expired, cancelled, .. } = tally;
     assert!(resumed > 0, "{tally:#?}");
-    let counts = [refused, sent_again, in_doubt, nested, steps, entries, effects];
+    let counts = [refused, sent_again, in_doubt, nested, steps, entries, effects, edited, expired, cancelled];
     assert!(counts.iter().all(|count| *count > 0), "{tally:#?}");
 }

@@ -98,7 +98,7 @@ fn prune_says_what_it_removes_and_removes_it() {
     assert_eq!(code, Some(0));
     let (_, text) = prune(folder.path(), &["--json"]);
     expect![[r#"
-        {"dry_run":false,"removed":[],"logs":{"turns":0,"bytes":0},"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"above":0,"ignores_declarations":false,"head":"4:HASH
+        {"dry_run":false,"removed":[],"logs":{"turns":0,"bytes":0},"journals":{"turns":0,"bytes":0},"held":{"turns":1,"bytes":186},"undelivered":{"turns":0,"bytes":0},"above":0,"ignores_declarations":false,"head":"4:HASH
     "#]]
     .assert_eq(&hash(&text));
     std::fs::write(folder.path().join("toolgate.toml"), format!("{rules}declared_days_min = 7\n")).unwrap();

@@ -35,7 +35,7 @@ pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Report, 
 pub use policy::{AsDeclared, Policy, PolicyQuery};
 pub use position::Position;
 pub use principals::Principals;
-pub use retention::{EndedTurn, EndedTurns, Loaded, Tombstone, TurnToRemove, TurnsToRemove};
+pub use retention::{CallRecords, EndedTurn, EndedTurns, Loaded, Tombstone, TurnToRemove, TurnsToRemove};
 pub use standing::StandingApprovals;
 pub use store::Store;
 pub use tools::{

@@ -1,7 +1,7 @@
 //! Removes ended turns as the operator's rules say. The audit records that each turn existed, and why it was removed.
 
+mod calls;
 mod clock;
-mod logs;
 mod nested;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,11 @@ use std::sync::atomic::AtomicU64;
 use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retention::RemovalRule};
 use tokio::sync::watch;
 
+use self::calls::{Forgetting, Reached};
 use crate::committer::Committer;
 use crate::ports::{
-    self, AppendError, Audit, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, StoreFault, Subject,
-    Tools, TurnToRemove, TurnsToRemove,
+    self, AppendError, Audit, CallRecords, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox,
+    StoreFault, Subject, Tools, TurnToRemove, TurnsToRemove,
 };
 
 /// Rows of ended turns that are read at once.
@@ -39,6 +40,8 @@ pub struct RetentionRules {
     pub declared_min: Option<Span>,
     /// How long the logs of the calls of an ended turn are kept, if no rule removes the turn before.
     pub logs: Option<Span>,
+    /// How long the journals of the calls of an ended turn are kept, if no rule removes the turn before.
+    pub journals: Option<Span>,
     /// The turns that no rule removes.
     pub hold: Hold,
     /// How long a running host pauses between two removals.
@@ -56,6 +59,7 @@ impl Default for RetentionRules {
             tools,
             declared_min: None,
             logs: None,
+            journals: None,
             hold,
             interval: hour,
         }
@@ -72,8 +76,9 @@ pub struct Hold {
 
 impl RetentionRules {
     fn keeps_everything(&self) -> bool {
-        let Self { turns, bytes, tools, declared_min, logs, .. } = self;
-        turns.is_none() && bytes.is_none() && tools.is_empty() && declared_min.is_none() && logs.is_none()
+        let Self { turns, bytes, tools, declared_min, logs, journals, .. } = self;
+        let ages = [turns, declared_min, logs, journals];
+        ages.iter().all(|age| age.is_none()) && bytes.is_none() && tools.is_empty()
     }
 
     /// The rules with the times that live tools declare, where they are stricter.
@@ -126,6 +131,8 @@ pub struct Pruned {
     pub removed: BTreeMap<RemovalRule, Amount>,
     /// The turns that stay without the logs of their calls, and the size of these logs.
     pub logs: Amount,
+    /// The turns that stay without the journals of their calls, and the size of these journals.
+    pub journals: Amount,
     /// Turns that a rule would remove, and that a hold keeps.
     pub held: Amount,
     /// Turns that a rule would remove, and that wait for a delivery to a webhook.
@@ -181,6 +188,13 @@ impl Pass {
     }
 }
 
+/// How far the logs and the journals of calls were removed before their turns.
+#[derive(Default)]
+struct Forgotten {
+    logs: Reached,
+    journals: Reached,
+}
+
 /// Turns, and the size of their records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
@@ -217,7 +231,7 @@ pub async fn prune(
 ) -> Result<Pruned, StoreFault> {
     let committer = Arc::new(Committer::without_host(log.clone()));
     let retention = TurnRemover::new(log, outbox, turns, committer, rules);
-    let pruned = retention.prune(None, now, mode, &mut None).await;
+    let pruned = retention.prune(None, now, mode, &mut Forgotten::default()).await;
     if mode == Mode::Remove {
         // Also after a fault: some turns may be removed.
         let reclaimed = retention.turns.reclaim().await;
@@ -257,11 +271,11 @@ impl TurnRemover {
         }
         // A killed host may have left large records of turns that it removed.
         let mut reclaims = true;
-        let mut without_logs = None;
+        let mut forgotten = Forgotten::default();
         loop {
             let now = clock.now();
             let pruned = match self.time(now).await {
-                Ok(time) => self.prune(Some(live.as_ref()), time, Mode::Remove, &mut without_logs).await,
+                Ok(time) => self.prune(Some(live.as_ref()), time, Mode::Remove, &mut forgotten).await,
                 Err(fault) => Err(fault),
             };
             match pruned {
@@ -276,9 +290,11 @@ impl TurnRemover {
                     for (rule, Amount { turns, bytes }) in &pruned.removed {
                         tracing::info!(%rule, turns, bytes, "ended turns were removed");
                     }
-                    if let Amount { turns: turns @ 1.., bytes } = pruned.logs {
-                        tracing::info!(turns, bytes, "the logs of the calls of ended turns were removed");
-                        reclaims = true;
+                    for (records, amount) in [("logs", pruned.logs), ("journals", pruned.journals)] {
+                        if let Amount { turns: turns @ 1.., bytes } = amount {
+                            tracing::info!(records, turns, bytes, "records of the calls of ended turns were removed");
+                            reclaims = true;
+                        }
                     }
                     if let (false, Ok(head)) = (pruned.removed.is_empty(), audit.head().await) {
                         tracing::info!(%head, "the head of the audit log after the removal");
@@ -306,13 +322,14 @@ impl TurnRemover {
         }
     }
 
-    /// Applies the rules by age, also of the live tools, then the rule by size to what stays, and then the rule about logs.
+    /// Applies the rules by age, also of the live tools, then the rule by size to what stays, and then the rules about logs and
+    /// journals.
     async fn prune(
         &self,
         live: Option<&dyn Tools>,
         now: Timestamp,
         mode: Mode,
-        without_logs: &mut Option<(Timestamp, TurnId)>,
+        forgotten: &mut Forgotten,
     ) -> Result<Pruned, StoreFault> {
         let rules = live.map_or_else(|| self.rules.clone(), |live| self.rules.with_declared(live));
         let mut pruned = Pruned::default();
@@ -325,7 +342,10 @@ impl TurnRemover {
                 pruned.above = above;
             }
         }
-        self.forget_logs(now, mode, without_logs, &mut pruned).await?;
+        let walk = |records, kept| Forgetting { records, kept, now, mode, counted: &pruned.counted };
+        let logs = self.forget(&walk(CallRecords::Logs, rules.logs), &mut forgotten.logs).await?;
+        let journals = self.forget(&walk(CallRecords::Journals, rules.journals), &mut forgotten.journals).await?;
+        (pruned.logs, pruned.journals) = (logs, journals);
         pruned.counted.clear();
         Ok(pruned)
     }

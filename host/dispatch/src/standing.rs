@@ -182,7 +182,7 @@ impl Observer for Standings {
                 | RowChange::Denied(_)
                 | RowChange::ForgetDenial(_)
                 | RowChange::RunLog(_)
-                | RowChange::ForgetLogs(..)
+                | RowChange::Forget(..)
                 | RowChange::JournalRun { .. }
                 | RowChange::JournalEntry(_)
                 | RowChange::Value(_)

@@ -143,7 +143,7 @@ impl State {
                         return Err(AppendError::CallExists(*first));
                     }
                 }
-                RowChange::ForgetStanding(_) | RowChange::ForgetDenial(_) | RowChange::ForgetLogs(..) => {
+                RowChange::ForgetStanding(_) | RowChange::ForgetDenial(_) | RowChange::Forget(..) => {
                     if !self.is_as_read(change) {
                         return Err(AppendError::Changed);
                     }
@@ -202,7 +202,7 @@ impl State {
                     self.deliveries.insert((row.report.subject(), row.report.number(), row.webhook.clone()), row);
                 }
                 RowChange::RunLog(log) => self.keep(log),
-                RowChange::ForgetLogs(row, _) => self.forget_logs(&row),
+                RowChange::Forget(records, row, _) => self.forget(records, &row),
                 RowChange::JournalRun { turn, call, run } => self.journals.entry((turn, call)).or_default().0 = run,
                 RowChange::JournalEntry(JournalRow { turn, call, entry, .. }) => {
                     added += logs::size(&entry);

@@ -35,9 +35,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Commit, Committed, DeliveryRow, Denial,
-    EndedTurn, EndedTurns, Feed, Filter, FoundSubmission, Head, Health, Indexes, JournalPage, Journals, Loaded, Log,
-    Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
+    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
+    DeliveryRow, Denial, EndedTurn, EndedTurns, Feed, Filter, FoundSubmission, Head, Health, Indexes, JournalPage,
+    Journals, Loaded, Log, Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
+    SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -431,8 +432,8 @@ impl EndedTurns for PostgresStore {
         self.reads.run(move |reader| async move { reader.ended(after, limit).await }).await
     }
 
-    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.logs_size(turn).await }).await
+    async fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.size_of_calls(turn, records).await }).await
     }
 
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {

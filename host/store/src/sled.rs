@@ -20,13 +20,13 @@ mod journals;
 mod keys;
 mod log;
 mod migrate;
+mod of_calls;
 mod plan;
 mod reader;
 mod reads;
 mod rebuild;
 mod remains;
 mod removal;
-mod run_logs;
 mod salvage;
 mod set_aside;
 mod sizes;
@@ -243,10 +243,10 @@ impl Log for SledStore {
             plan = planning.await?;
         }
         for change in &commit.rows {
-            let RowChange::ForgetLogs(row, bytes) = change else { continue };
-            let (row, bytes) = (row.clone(), *bytes);
+            let RowChange::Forget(records, row, bytes) = change else { continue };
+            let (records, row, bytes) = (*records, row.clone(), *bytes);
             let planning = self.reads.for_commit(move |reader| async move {
-                reader.forget_logs(&row, bytes, &mut plan)?;
+                reader.forget(records, &row, bytes, &mut plan)?;
                 Ok::<_, AppendError>(plan)
             });
             plan = planning.await?;

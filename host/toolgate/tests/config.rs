@@ -366,14 +366,14 @@ fn the_schema_knows_every_key_and_no_other() {
 fn retention_is_read_from_the_configuration() {
     let rules = |text: &str| Config::parse(text, Path::new("")).expect("fine").retention.rules();
     assert_eq!(rules(""), dispatch::RetentionRules::default());
-    let text = "[retention]\nturns_days = 2\nturns_bytes = 3\nturns_bytes_minutes = 4\ninterval_ms = 4\ntools_days.pay = 1\ndeclared_days_min = 1\ncall_logs_days = 5\nhold.callers = [\"ann\"]\n\
-                hold.conversations = [\"support:42\"]";
+    let text = "[retention]\nturns_days = 2\nturns_bytes = 3\nturns_bytes_minutes = 4\ninterval_ms = 4\ntools_days.pay = 1\ndeclared_days_min = 1\ncall_logs_days = 5\njournals_days = 6\nhold.callers = [\"ann\"]\nhold.conversations = [\"support:42\"]";
     let day = Span::from_secs(24 * 60 * 60);
     let expected = dispatch::RetentionRules {
         turns: Some(Span::from_millis(day.millis() * 2)),
         bytes: Some(3),
         bytes_after: Span::from_secs(4 * 60),
         logs: Some(Span::from_millis(day.millis() * 5)),
+        journals: Some(Span::from_millis(day.millis() * 6)),
         tools: [("pay".to_owned(), day)].into(),
         declared_min: Some(day),
         hold: dispatch::Hold {

@@ -1,10 +1,11 @@
-// A durable tool. In each round it counts, draws a random number, reads the clock, sends two requests, waits and sleeps. Each kind
-// of wait has its turn. A kill of the host changes none of its results.
+// A durable tool. In each round it counts, draws a random number, reads the clock, sends two requests, then three in goroutines and
+// one in a race with a timer, waits and sleeps. Each kind of wait has its turn. A kill of the host changes none of its results.
 package main
 
 import (
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	"toolgate"
@@ -24,9 +25,11 @@ type Given struct {
 }
 
 type Round struct {
-	Count int64  `json:"count"`
-	Sent  string `json:"sent"`
-	Given any    `json:"given"`
+	Count    int64    `json:"count"`
+	Sent     string   `json:"sent"`
+	Together []string `json:"together"`
+	Raced    string   `json:"raced"`
+	Given    any      `json:"given"`
 }
 
 func work(_ *toolgate.Call, args Work) ([]Round, error) {
@@ -46,7 +49,15 @@ func work(_ *toolgate.Call, args Work) ([]Round, error) {
 			return nil, err
 		}
 		body := fmt.Sprintf("%s %d %d %s %d %s", args.Key, number, count, drawn, now, read.Body)
-		answer, err := httpclient.Do(httpclient.Request{Method: "POST", URL: args.URL, Body: []byte(body)})
+		answer, err := post(args.URL, body)
+		if err != nil {
+			return nil, err
+		}
+		answers, err := together(args.URL, fmt.Sprintf("%s %d together", args.Key, number))
+		if err != nil {
+			return nil, err
+		}
+		first, err := raced(args.URL, fmt.Sprintf("%s %d raced after %s", args.Key, number, strings.Join(answers, ",")))
 		if err != nil {
 			return nil, err
 		}
@@ -55,9 +66,58 @@ func work(_ *toolgate.Call, args Work) ([]Round, error) {
 			return nil, err
 		}
 		time.Sleep(time.Second)
-		rounds = append(rounds, Round{count, string(answer.Body), given})
+		rounds = append(rounds, Round{count, answer, answers, first, given})
 	}
 	return rounds, nil
+}
+
+func post(url, body string) (string, error) {
+	answer, err := httpclient.Do(httpclient.Request{Method: "POST", URL: url, Body: []byte(body)})
+	if err != nil {
+		return "", err
+	}
+	return string(answer.Body), nil
+}
+
+type answered struct {
+	text string
+	err  error
+}
+
+// send sends a request in a goroutine.
+func send(url, body string, ended chan<- answered) {
+	go func() {
+		text, err := post(url, body)
+		ended <- answered{text, err}
+	}()
+}
+
+// together returns the answers to three requests, in the order in which they came.
+func together(url, begin string) ([]string, error) {
+	ended := make(chan answered)
+	for _, name := range []string{"a", "b", "c"} {
+		send(url, begin+" "+name, ended)
+	}
+	answers := []string{}
+	for range 3 {
+		each := <-ended
+		if each.err != nil {
+			return nil, each.err
+		}
+		answers = append(answers, each.text)
+	}
+	return answers, nil
+}
+
+func raced(url, body string) (string, error) {
+	ended := make(chan answered, 1)
+	send(url, body, ended)
+	select {
+	case first := <-ended:
+		return first.text, first.err
+	case <-time.After(time.Hour):
+		return "late", nil
+	}
 }
 
 func wait(number int, args Work) (any, error) {

@@ -198,11 +198,19 @@ impl Killed<'_> {
             } else {
                 assert_eq!(round["given"], json!(word(&begin)), "{result:#}");
             }
-            let begin = format!("{begin} {} ", number + 1);
-            let effects: Vec<_> = sent.iter().filter(|answer| answer.starts_with(&begin)).collect();
+            let mut once = |name: String, expected: Value| {
+                let effects: Vec<_> = sent.iter().filter(|answer| answer.starts_with(&name)).collect();
+                assert_eq!(json!(effects), expected, "each request is carried out once: {result:#}");
+                self.tally.effects += effects.len();
+            };
             if language.has_http() {
-                assert_eq!(json!(effects), json!([round["sent"]]), "each request is carried out once: {result:#}");
-                self.tally.effects += 1;
+                once(format!("{begin} {} ", number + 1), json!([round["sent"]]));
+            }
+            if language.is_concurrent() {
+                let answers = round["together"].as_array().expect("a list of answers");
+                assert_eq!(answers.len(), 3, "{result:#}");
+                once(format!("{begin} together "), json!(answers));
+                once(format!("{begin} raced "), json!([round["raced"]]));
             }
         }
     }

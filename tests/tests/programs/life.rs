@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use dispatch::ports::{AppendError, Clock as _, Commit, Journals as _, Log as _};
 use dispatch::{Answer, Dispatcher, Error, Handle, Parts, Until};
-use domain::doubt::{self, DecidedRequest, DoubtfulRequest, DoubtfulRequests, RequestDecision};
-use domain::journal::{Entry, Record};
+use domain::journal::{Entry, Record, RefusedForNow};
 use domain::suspension::{Decision, Suspension, SuspensionKind};
 use domain::{
-    CallIndex, ConversationId, Json, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId, principal::Role,
+    CallIndex, ConversationId, Digest, Outcome, Principal, Refusal, Span, SuspensionId, Turn, TurnId, principal::Role,
     turn::TurnSettings,
 };
 use registry::Registry;
@@ -19,7 +18,7 @@ use toolgate_tests::requests::{answer, call, conversation, principal, turn};
 use toolgate_tests::world::World;
 
 use super::guests::{Guests, runtime};
-use super::program::Program;
+use super::program::{Program, RANDOM, WaitEnd};
 
 /// How often a life looks whether a wait that is over has ended.
 const MAX_LOOKS: u32 = 1_000_000;
@@ -42,10 +41,20 @@ pub(crate) struct Carried {
     pub(crate) kills: usize,
     /// The commits of the last life.
     pub(crate) commits: usize,
+    pub(crate) seen: Seen,
+}
+
+/// Counts of what happened in the lives of a call.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Seen {
     /// Commits of superseded runs that came late and were refused.
     pub(crate) refused: usize,
     /// Questions about requests that a kill left in doubt, which were answered with the decision to send them again.
     pub(crate) sent_again: usize,
+    /// Approvals with another value, questions that expired, and cancellations.
+    pub(crate) edited: usize,
+    pub(crate) expired: usize,
+    pub(crate) cancelled: usize,
 }
 
 /// The traces of a call and of its nested turns. A kill changes none of them.
@@ -55,8 +64,8 @@ pub(crate) struct Done {
     pub(crate) nested: usize,
     /// The ended steps: their digests, times and ends.
     pub(crate) steps: Vec<String>,
-    /// The journals, without what names runs.
-    pub(crate) journal: Vec<String>,
+    /// The entries of the journals, each with its turn, without what a kill may change.
+    pub(crate) journal: Vec<(String, Entry)>,
     pub(crate) values: Vec<String>,
     /// The answers of the server to the requests that it carried out, in order. Each has the body of its request.
     pub(crate) effects: Vec<String>,
@@ -68,8 +77,8 @@ pub(crate) fn carry_out(guests: &Guests, registry: &Arc<Registry>, program: &Pro
     let world = guests.world();
     guests.server.limit(program.limited.iter().cloned());
     let registry = registry.clone();
-    let mut lives =
-        Lives { guests, registry, program, world, lifted: HashSet::new(), late: None, refused: 0, sent_again: 0 };
+    let (lifted, seen) = (HashSet::new(), Seen::default());
+    let mut lives = Lives { guests, registry, program, world, lifted, late: None, seen };
     for (number, kill) in kills.iter().enumerate() {
         if let Some((turns, commits)) = lives.live(Some(*kill)) {
             return lives.end(&turns, number, commits);
@@ -89,8 +98,7 @@ struct Lives<'a> {
     lifted: HashSet<SuspensionId>,
     /// The commit of the last life that is still on its way.
     late: Option<Commit>,
-    refused: usize,
-    sent_again: usize,
+    seen: Seen,
 }
 
 impl Lives<'_> {
@@ -126,7 +134,7 @@ impl Lives<'_> {
     fn append_late(&mut self, late: &Commit, commits: usize) {
         match runtime().block_on(self.world.store.append(late)) {
             Ok(_) => assert_eq!(commits, 0, "a superseded run changed something: {late:?}, with {}", self.program),
-            Err(AppendError::Superseded | AppendError::Conflict | AppendError::CallExists(_)) => self.refused += 1,
+            Err(AppendError::Superseded | AppendError::Conflict | AppendError::CallExists(_)) => self.seen.refused += 1,
             Err(error) => panic!("a late commit: {error}, with {}", self.program),
         }
     }
@@ -141,11 +149,12 @@ impl Lives<'_> {
             let mut turns = nested(handle, &agent).await;
             let has_ended = outer.is_ended();
             turns.push(outer);
-            if has_ended {
+            if turns.iter().all(Turn::is_ended) {
                 return turns;
             }
-            for open in turns.iter().flat_map(Turn::pending) {
-                self.end_wait(handle, &agent, open.2).await;
+            // The host cancels nested turns after the call that waits for them.
+            for open in turns.iter().flat_map(Turn::pending).filter(|_| !has_ended) {
+                self.end_wait(handle, (&agent, &of, id), open.2).await;
             }
             // The host sees in a task of its own that a wait is over.
             tokio::task::yield_now().await;
@@ -153,30 +162,46 @@ impl Lives<'_> {
         panic!("the call does not go on: {}", self.program)
     }
 
-    /// Ends a wait: its time comes, or somebody answers.
-    async fn end_wait(&mut self, handle: &Handle, agent: &Principal, open: &Suspension) {
-        match open.kind() {
-            SuspensionKind::Nested => {}
-            SuspensionKind::Timer | SuspensionKind::RateLimit => {
-                if open.kind() == SuspensionKind::RateLimit && self.lifted.insert(open.id) {
+    /// Ends a wait of this turn or of its nested turns.
+    async fn end_wait(
+        &mut self,
+        handle: &Handle,
+        (agent, of, turn): (&Principal, &ConversationId, TurnId),
+        open: &Suspension,
+    ) {
+        let kind = open.kind();
+        if kind == SuspensionKind::Nested {
+            return;
+        }
+        let answer = answer(open.id, Decision::Approve);
+        let answer = match self.program.end(open) {
+            WaitEnd::Answer(decision, data) => Answer { decision, data, ..answer },
+            WaitEnd::Denial => Answer { decision: Decision::Deny, ..answer },
+            WaitEnd::Edit(value) => {
+                self.seen.edited += 1;
+                Answer { arguments: Some(value), ..answer }
+            }
+            WaitEnd::SendAgain(decisions) => {
+                self.seen.sent_again += 1;
+                Answer { arguments: Some(decisions), ..answer }
+            }
+            WaitEnd::Time => {
+                if kind == SuspensionKind::RateLimit && self.lifted.insert(open.id) {
                     self.guests.server.lift();
                 }
+                self.seen.expired += usize::from(kind == SuspensionKind::Elicitation);
                 let left = open.expires_at.millis().saturating_sub(self.world.clock.now().millis());
-                self.world.clock.advance(Span::from_millis(left));
+                return self.world.clock.advance(Span::from_millis(left));
             }
-            kind => {
-                let (decision, data) = self.program.answer(open);
-                let data = data.map(|data| Json::unchecked(data.to_string()));
-                let is_approved = decision == Decision::Approve;
-                let arguments = open.doubtful_requests().filter(|_| is_approved).map(sent_again);
-                self.sent_again += usize::from(arguments.is_some());
-                let is_external = kind == SuspensionKind::External;
-                let by = if is_external { agent.clone() } else { principal("ann", Role::Approver) };
-                match handle.resolve(&by, Answer { data, arguments, ..answer(open.id, decision) }).await {
-                    Ok(_) | Err(Error::Refused(Refusal::Stale { .. })) => {}
-                    Err(error) => panic!("the answer to {open:?} is refused: {error}"),
-                }
+            WaitEnd::Cancellation => {
+                self.seen.cancelled += 1;
+                return handle.cancel(agent, of, turn).await.map(drop).expect("the caller may cancel");
             }
+        };
+        let by = if kind == SuspensionKind::External { agent.clone() } else { principal("ann", Role::Approver) };
+        match handle.resolve(&by, answer).await {
+            Ok(_) | Err(Error::Refused(Refusal::Stale { .. })) => {}
+            Err(error) => panic!("the answer to {open:?} is refused: {error}"),
         }
     }
 
@@ -187,14 +212,14 @@ impl Lives<'_> {
             let name = if number + 1 < turns.len() { format!("nested turn {number}") } else { "turn".to_owned() };
             steps.extend(turn.calls[0].steps().map(|step| format!("{name}: {step:?}")));
             let mut entries = runtime().block_on(self.world.store.journal(turn.id, CallIndex(0))).expect("the journal");
-            if self.sent_again > 0 {
+            if self.seen.sent_again > 0 {
                 // Somebody has decided to send a request again.
                 entries.dedup_by(|next, begun| {
                     matches!((&next.record, &begun.record), (Record::Begun(_), Record::Begun(_)))
                         && next.digest == begun.digest
                 });
             }
-            journal.extend((0..).zip(&entries).map(|(number, entry)| format!("{name}: {}", shown(number, entry))));
+            journal.extend((0..).zip(entries).map(|(number, entry)| (name.clone(), compared(number, entry))));
         }
         let outer = turns.last().and_then(|turn| turn.calls[0].outcome());
         let effects = self.guests.server.carried_out().into_iter().map(|(_, answer)| answer).collect();
@@ -206,7 +231,7 @@ impl Lives<'_> {
             values: self.guests.values(),
             effects,
         };
-        Carried { done, kills, commits, refused: self.refused, sent_again: self.sent_again }
+        Carried { done, kills, commits, seen: self.seen }
     }
 }
 
@@ -228,19 +253,14 @@ async fn nested(handle: &Handle, agent: &Principal) -> Vec<Turn> {
     turns
 }
 
-/// An entry without its run and its salt. `in_doubt` of a refusal says whether a kill came before it.
-fn shown(number: usize, entry: &Entry) -> String {
-    let Entry { step, function, digest, at, record, .. } = entry;
-    let record = match record {
-        Record::Refused(refused) => format!("refused until {:?} for {:?}", refused.until, refused.wait),
-        other => format!("{other:?}"),
+/// An entry without what a kill may change: its run, its salt, whether a request was in doubt, its number if a request was begun once
+/// more, and the digest of a random body.
+fn compared(number: u32, entry: Entry) -> Entry {
+    let record = match entry.record {
+        Record::Refused(refused) => Record::Refused(RefusedForNow { in_doubt: false, ..refused }),
+        other => other,
     };
-    format!("{number} after {step}: {function:?} {digest} {at:?} {record}")
-}
-
-/// The decision to send each of these requests again.
-fn sent_again(requests: &DoubtfulRequests) -> Json {
-    let decided =
-        |request: &DoubtfulRequest| DecidedRequest { entry: request.entry, decision: RequestDecision::SendAgain };
-    doubt::value_of(&requests.all().iter().map(decided).collect::<Vec<_>>())
+    let is_random = entry.function.as_ref().is_some_and(|function| function.ends_with(RANDOM));
+    let digest = if is_random { Digest::of("a random body") } else { entry.digest };
+    Entry { number, run: None, salt: None, digest, record, ..entry }
 }

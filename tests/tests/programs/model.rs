@@ -1,5 +1,5 @@
 //! Random programs of a durable call in the real loop, with the real journal, sandbox and store in memory. Each program
-//! runs without a kill, then with a kill at one of its commits, for each commit, and then with one kill after another. It also
+//! runs without a kill, then with each kind of kill at each of its commits, and then with one kill after another. It also
 //! runs with instances that are kept while the call waits, without kills and with them. The result, the steps, the journal,
 //! the stored values and the effects that the server saw are always the same.
 
@@ -9,9 +9,11 @@ pub(crate) mod guests;
 pub(crate) mod life;
 pub(crate) mod program;
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use domain::Outcome;
+use domain::journal::Record;
 use registry::Registry;
 use toolgate_tests::faults::Death;
 use toolgate_tests::host::say;
@@ -53,10 +55,11 @@ pub(crate) struct Tally {
     pub(crate) steps: usize,
     pub(crate) entries: usize,
     pub(crate) effects: usize,
-    /// Commits of superseded runs that came late and were refused.
     pub(crate) refused: usize,
-    /// Questions about requests in doubt that were answered with the decision to send them again.
     pub(crate) sent_again: usize,
+    pub(crate) edited: usize,
+    pub(crate) expired: usize,
+    pub(crate) cancelled: usize,
     /// Calls that ended in doubt because a kill left a request that may not be sent again.
     pub(crate) in_doubt: usize,
     /// Waits after which a run continued the instance that was kept.
@@ -102,12 +105,17 @@ fn compare(seed: u64, guests: &Guests, tally: &mut Tally) {
     tally.entries += expected.done.journal.len();
     tally.effects += expected.done.effects.len();
 
-    let mut random = Random::new(!seed);
+    tally.edited += expected.seen.edited;
+    tally.expired += expected.seen.expired;
+    tally.cancelled += expected.seen.cancelled;
+
     // The first commit has the call. Without it, the caller submits another call.
     for commit in 1..expected.commits {
-        let kill = Kill { commit, death: *random.pick(&DEATHS) };
-        check(guests, &guests.registry, &program, &[kill], &expected.done, tally);
+        for death in DEATHS {
+            check(guests, &guests.registry, &program, &[Kill { commit, death }], &expected.done, tally);
+        }
     }
+    let mut random = Random::new(!seed);
     let kill = |life| {
         let commit = usize::from(life == 0) + random.below(MAX_COMMITS);
         Kill { commit, death: *random.pick(&DEATHS) }
@@ -127,53 +135,44 @@ fn check(
     expected: &Done,
     tally: &mut Tally,
 ) {
-    let Carried { done: found, kills: killed, refused, sent_again, .. } =
-        life::carry_out(guests, registry, program, kills);
+    let Carried { done: found, kills: killed, seen, .. } = life::carry_out(guests, registry, program, kills);
     tally.runs += 1;
     tally.kills += killed;
-    tally.refused += refused;
-    tally.sent_again += sent_again;
+    tally.refused += seen.refused;
+    tally.sent_again += seen.sent_again;
     let context = || format!("with {:?} of {program}", &kills[..killed]);
     if found.outcome == Outcome::InDoubt && expected.outcome != Outcome::InDoubt {
         tally.in_doubt += 1;
         stops_in_doubt(&found, expected, context);
     } else {
-        for (name, found, expected) in pairs(&found, expected) {
-            same(name, found, expected, context);
-        }
+        same("step", &found.steps, &expected.steps, &context);
+        same("entry", &found.journal, &expected.journal, &context);
+        same("value", &found.values, &expected.values, &context);
+        same("effect", &found.effects, &expected.effects, &context);
         assert_eq!(found.outcome, expected.outcome, "{}", context());
     }
 }
 
-/// The traces of two runs.
-fn pairs<'a>(found: &'a Done, expected: &'a Done) -> [(&'static str, &'a [String], &'a [String]); 4] {
-    [
-        ("step", &found.steps, &expected.steps),
-        ("entry", &found.journal, &expected.journal),
-        ("value", &found.values, &expected.values),
-        ("effect", &found.effects, &expected.effects),
-    ]
-}
-
 /// Checks that both are equal. Otherwise this shows the first difference.
-fn same(name: &str, found: &[String], expected: &[String], context: impl Fn() -> String) {
+fn same<T: PartialEq + Debug>(name: &str, found: &[T], expected: &[T], context: impl Fn() -> String) {
     for at in 0..found.len().max(expected.len()) {
         let (found, expected) = (found.get(at), expected.get(at));
         assert!(found == expected, "{name} {at} is {found:#?}, not {expected:#?}, {}", context());
     }
 }
 
+/// Checks that there is nothing that is not expected. It is in the order of the turns, of which the nested ones come first.
+fn nothing_new<T: PartialEq + Debug>(name: &str, found: &[T], expected: &[T], context: impl Fn() -> String) {
+    let unexpected = found.iter().find(|each| !expected.contains(each));
+    assert!(unexpected.is_none(), "{name}: {unexpected:#?} is new, {}", context());
+}
+
 /// Checks that the call ended at a request that was begun and may not be sent again, and that nothing follows it.
 fn stops_in_doubt(found: &Done, expected: &Done, context: impl Fn() -> String) {
-    let last = found.journal.last();
-    let is_doubtful = last.is_some_and(|entry| entry.contains("Begun") && entry.contains(ONCE));
+    let last = found.journal.last().map(|(_, entry)| &entry.record);
+    let is_doubtful = matches!(last, Some(Record::Begun(text)) if text.contains(ONCE));
     assert!(is_doubtful, "the last entry is {last:?}, {}", context());
-    let [steps, entries, _, effects] = pairs(found, expected);
-    for (name, found, expected) in [steps, entries] {
-        // In the order of the turns, of which the nested ones come first.
-        let unexpected = found.iter().find(|each| !expected.contains(each));
-        assert!(unexpected.is_none(), "{name}: {unexpected:#?} is new, {}", context());
-    }
-    let (name, found, expected) = effects;
-    same(name, found, &expected[..found.len().min(expected.len())], context);
+    nothing_new("step", &found.steps, &expected.steps, &context);
+    nothing_new("entry", &found.journal, &expected.journal, &context);
+    same("effect", &found.effects, &expected.effects[..found.effects.len().min(expected.effects.len())], &context);
 }

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use domain::Json;
+use domain::doubt::{self, DecidedRequest, DoubtfulRequest, DoubtfulRequests, RequestDecision};
 use domain::suspension::{Decision, Suspension, SuspensionKind};
 use serde_json::{Value, json};
 use toolgate_tests::effects::Server;
@@ -13,6 +15,9 @@ pub(crate) const IDEMPOTENT: &str = "/sure/";
 
 /// Requests to these paths may not be sent again.
 pub(crate) const ONCE: &str = "/once/";
+
+/// Requests to this path have random bodies, and their answers do not tell them. They may be sent again.
+pub(crate) const RANDOM: &str = "/sure/unseen";
 
 const MAX_OPERATIONS: usize = 14;
 
@@ -41,25 +46,54 @@ impl Program {
         json!({"program": self.operations}).to_string()
     }
 
-    /// The answer to a suspension that somebody is asked about: the decision, and the data with it. Every tenth approval is
-    /// a denial.
-    pub(crate) fn answer(&self, open: &Suspension) -> (Decision, Option<Value>) {
-        // A step has the same digest in each run of the call.
-        let digest = open.step.as_ref().map_or(open.digest, |step| step.digest);
-        let drawn = self.seed.wrapping_add(digest.as_bytes()[0].into());
+    /// The end of a wait, except for one for a nested turn. A step has the same digest in each run of the call, so a kill
+    /// changes nothing about it.
+    pub(crate) fn end(&self, open: &Suspension) -> WaitEnd {
+        let answer = |decision, data: Value| WaitEnd::Answer(decision, Some(Json::unchecked(data.to_string())));
         if let Some(requests) = open.doubtful_requests() {
             // They are sent again, or the call ends in doubt.
             let is_sent = requests.all().iter().all(|request| request.entry.is_multiple_of(2));
-            return (if is_sent { Decision::Approve } else { Decision::Deny }, None);
+            return if is_sent { WaitEnd::SendAgain(sent_again(requests)) } else { WaitEnd::Denial };
+        }
+        let digest = open.step.as_ref().map_or(open.digest, |step| step.digest);
+        let [first, second, ..] = *digest.as_bytes();
+        let drawn = self.seed.wrapping_add(first.into());
+        if self.seed.wrapping_add(second.into()).is_multiple_of(20) {
+            return WaitEnd::Cancellation;
         }
         match open.kind() {
-            SuspensionKind::Approval if drawn.is_multiple_of(10) => (Decision::Deny, None),
-            SuspensionKind::Approval => (Decision::Approve, None),
-            SuspensionKind::Elicitation => (Decision::Answer("answer".into()), Some(json!(drawn))),
-            SuspensionKind::External => (Decision::Result, Some(json!(format!("job {drawn}")))),
-            other => panic!("no program knows an answer to a suspension of the kind {}: {self}", other.as_str()),
+            SuspensionKind::Timer | SuspensionKind::RateLimit => WaitEnd::Time,
+            SuspensionKind::Approval if drawn.is_multiple_of(10) => WaitEnd::Denial,
+            SuspensionKind::Approval if drawn.is_multiple_of(3) => WaitEnd::Edit(Json::unchecked("\"edited\"")),
+            SuspensionKind::Approval => WaitEnd::Answer(Decision::Approve, None),
+            SuspensionKind::Elicitation if drawn.is_multiple_of(3) => WaitEnd::Time,
+            SuspensionKind::Elicitation => answer(Decision::Answer("answer".into()), json!(drawn)),
+            SuspensionKind::External => answer(Decision::Result, json!(format!("job {drawn}"))),
+            other => panic!("no program knows the end of a suspension of the kind {}: {self}", other.as_str()),
         }
     }
+}
+
+/// The end of a wait.
+pub(crate) enum WaitEnd {
+    /// A decision, with data.
+    Answer(Decision, Option<Json>),
+    Denial,
+    /// An approval of another value.
+    Edit(Json),
+    /// A decision to send requests in doubt again.
+    SendAgain(Json),
+    /// Its time comes.
+    Time,
+    /// Somebody cancels the whole call.
+    Cancellation,
+}
+
+/// The decision to send each of these requests again.
+fn sent_again(requests: &DoubtfulRequests) -> Json {
+    let decided =
+        |request: &DoubtfulRequest| DecidedRequest { entry: request.entry, decision: RequestDecision::SendAgain };
+    doubt::value_of(&requests.all().iter().map(decided).collect::<Vec<_>>())
 }
 
 impl fmt::Display for Program {
@@ -87,7 +121,7 @@ impl Drawn<'_> {
 
     /// An operation of this name. `is_outer`: no other program calls it.
     fn operation(&mut self, is_outer: bool, name: &str) -> Value {
-        match self.random.below(20) {
+        match self.random.below(23) {
             0 => json!({"do": "get", "key": self.key("value")}),
             1 => json!({"do": "set", "key": self.key("value"), "value": name}),
             2 => json!({"do": "delete", "key": self.key("value")}),
@@ -96,18 +130,26 @@ impl Drawn<'_> {
             5 => json!({"do": "keys"}),
             6 => json!({"do": "send", "method": "GET", "url": self.server.url(IDEMPOTENT), "body": null}),
             7..11 => self.post(is_outer, name),
-            11 => json!({"do": "ask", "prompt": name}),
+            11 => {
+                let expires = 1_000 + self.random.below(100_000);
+                json!({"do": "ask", "prompt": name, "expires_ms": self.random.once_in(2).then_some(expires)})
+            }
             12 => json!({"do": "approve", "value": name, "who": ["role:approver"], "quorum": 1}),
             13 => json!({"do": "await", "signal": name}),
             14 => json!({"do": "sleep", "ms": 1_000 + self.random.below(100_000)}),
             15 => json!({"do": "now"}),
-            // A nested turn that a kill kept from the disk has another id the next time, and so other random numbers.
+            // A nested turn that a kill kept from the disk has another id the next time, and so other random numbers. Nothing but
+            // the request of `send_random` may depend on them.
             16 if is_outer => json!({"do": "random"}),
             17 => json!({"do": "config", "name": "region"}),
             18 if is_outer => {
                 let program = self.operations(&format!("{name}."), MAX_NESTED);
                 json!({"do": "call", "calls": [{"tool": "run", "arguments": {"program": program}}]})
             }
+            19 => self.together(is_outer, name),
+            20 => json!({"do": "send_random", "url": self.server.url(RANDOM)}),
+            // It keeps the instance.
+            21 => json!({"do": "sleep", "ms": 1 + self.random.below(3)}),
             _ => json!({"do": "log", "line": name}),
         }
     }
@@ -117,12 +159,28 @@ impl Drawn<'_> {
         format!("{kind}{}", self.random.below(2))
     }
 
-    /// A request with the name as its body. The server may refuse it a few times.
+    /// A request with the name as its body.
     fn post(&mut self, is_outer: bool, name: &str) -> Value {
+        let path = self.path(is_outer, name);
+        json!({"do": "send", "method": "POST", "url": self.server.url(path), "body": name})
+    }
+
+    /// Three requests at once, and perhaps a timer.
+    fn together(&mut self, is_outer: bool, name: &str) -> Value {
+        let authority = self.server.url("").replace("http://", "");
+        let posts = ["a", "b", "c"].map(|end| {
+            let body = format!("{name}{end}");
+            json!({"authority": authority, "path": self.path(is_outer, &body), "body": body})
+        });
+        let timer = 1_000 + self.random.below(20_000);
+        json!({"do": "together", "posts": posts, "timer": self.random.once_in(2).then_some(timer)})
+    }
+
+    /// The path of a request with this body. The server may refuse it a few times.
+    fn path(&mut self, is_outer: bool, body: &str) -> &'static str {
         let times = if self.random.once_in(3) { 1 + self.random.below(2) } else { 0 };
-        self.limited.extend(std::iter::repeat_n(name.to_owned(), times));
+        self.limited.extend(std::iter::repeat_n(body.to_owned(), times));
         let is_once = is_outer && self.may_doubt && times == 0 && self.random.once_in(2);
-        let url = self.server.url(if is_once { ONCE } else { IDEMPOTENT });
-        json!({"do": "send", "method": "POST", "url": url, "body": name})
+        if is_once { ONCE } else { IDEMPOTENT }
     }
 }

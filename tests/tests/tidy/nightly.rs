@@ -48,7 +48,7 @@ fn nightly_runs_each_command() {
     let long = [
         "cargo xtask soak",
         "cargo xtask kills",
-        "cargo xtask kills --programs 10000",
+        "cargo xtask kills --programs 4000",
         "cargo xtask kills --guests 600",
         "cargo xtask power-loss",
         "cargo xtask isolation",

@@ -71,7 +71,7 @@ fn lines(journal: &CallJournal, terminal: &Terminal) -> Vec<String> {
     lines.extend(entries.map(|rest| entry(rest, terminal)));
     if lines.is_empty() {
         lines.push(format!(
-            "{} has recorded nothing: it is not durable, or it has not begun",
+            "{} has no journal: it is not durable, it has recorded nothing, or retention removed it",
             escape::line(&journal.call)
         ));
     }

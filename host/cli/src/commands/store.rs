@@ -93,7 +93,7 @@ impl Prune {
         ignores_declarations: bool,
         terminal: &Terminal,
     ) -> Result<(), Report> {
-        let Pruned { removed, logs, held, undelivered, above, .. } = pruned;
+        let Pruned { removed, logs, journals, held, undelivered, above, .. } = pruned;
         if self.json {
             let amount = |amount: &Amount| json!({"turns": amount.turns, "bytes": amount.bytes});
             let of_rule = |(rule, of): (&RemovalRule, &Amount)| json!({"rule": rule.to_string(), "turns": of.turns, "bytes": of.bytes});
@@ -102,6 +102,7 @@ impl Prune {
                 "dry_run": self.dry_run,
                 "removed": removed,
                 "logs": amount(logs),
+                "journals": amount(journals),
                 "held": amount(held),
                 "undelivered": amount(undelivered),
                 "above": above,
@@ -114,10 +115,12 @@ impl Prune {
         for (rule, amount) in removed {
             terminal.line(format!("{verb} {}: {}", in_words(amount), escape::line(&rule.to_string())))?;
         }
-        if logs.turns > 0 {
-            terminal.line(format!("{verb} the logs of calls of {}", in_words(logs)))?;
+        for (what, amount) in [("logs", logs), ("journals", journals)] {
+            if amount.turns > 0 {
+                terminal.line(format!("{verb} the {what} of calls of {}", in_words(amount)))?;
+            }
         }
-        if removed.is_empty() && logs.turns == 0 {
+        if removed.is_empty() && logs.turns + journals.turns == 0 {
             terminal.line(format!("{verb} nothing"))?;
         }
         for (amount, why) in [(held, "a hold keeps them"), (undelivered, "a delivery to a webhook is still to come")] {

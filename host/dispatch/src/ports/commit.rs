@@ -13,7 +13,7 @@ use super::call_log::RunLog;
 use super::fault::StoreFault;
 use super::indexes::SuspensionRow;
 use super::outbox::DeliveryRow;
-use super::retention::{EndedTurn, TurnsToRemove};
+use super::retention::{CallRecords, EndedTurn, TurnsToRemove};
 
 /// Facts and row changes that the store writes atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,10 +76,10 @@ pub enum RowChange {
     Delivery(DeliveryRow),
     /// Writes the log of a run, unless it has more lines already or its turn was removed.
     RunLog(RunLog),
-    /// Removes the logs of the calls of an ended turn, which had this size with them. The size without them counts from then on.
-    /// Refused with [`AppendError::Changed`] if the turn has another size or was removed. A log that is written at the same time
-    /// may go as well, and lines that were written after the end of the turn were never counted.
-    ForgetLogs(EndedTurn, u64),
+    /// Removes these records of the calls of an ended turn, which had this size with them. The size without them counts from then
+    /// on. Refused with [`AppendError::Changed`] if the turn has another size or was removed. A log that is written at the same
+    /// time may go as well, and lines that were written after the end of the turn were never counted.
+    Forget(CallRecords, EndedTurn, u64),
     /// Names the run that may append to the journal of a call. `None`: no run may.
     JournalRun { turn: TurnId, call: CallIndex, run: Option<u32> },
     /// Appends to a journal. Refused with [`AppendError::Superseded`] if the run may not append, or if the journal has
@@ -112,7 +112,7 @@ impl RowChange {
             | Self::Due { .. }
             | Self::Delivery(_)
             | Self::RunLog(_)
-            | Self::ForgetLogs(..)
+            | Self::Forget(..)
             | Self::JournalRun { .. }
             | Self::JournalEntry(_)
             | Self::Value(_)

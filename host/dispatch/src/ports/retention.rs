@@ -28,9 +28,9 @@ pub trait EndedTurns: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(EndedTurn, u64)>, StoreFault>;
 
-    /// The size of the logs of an ended turn's calls in bytes. `None` without logs. A
-    /// [`RowChange::ForgetLogs`](super::RowChange::ForgetLogs) removes them.
-    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault>;
+    /// The size of these records of an ended turn's calls in bytes. `None` without any. A
+    /// [`RowChange::Forget`](super::RowChange::Forget) removes them.
+    async fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault>;
 
     /// The last [`RowChange::RetentionTime`](super::RowChange::RetentionTime).
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault>;
@@ -40,6 +40,13 @@ pub trait EndedTurns: Send + Sync {
     ///
     /// Law: a record that a present or a concurrent commit refers to stays.
     async fn reclaim(&self) -> Result<u64, StoreFault>;
+}
+
+/// Records of calls that can be removed before their turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallRecords {
+    Logs,
+    Journals,
 }
 
 /// An ended turn, as far as the rules of retention need it.

@@ -4,7 +4,8 @@ use std::ops::Bound;
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    EndedTurn, EndedTurns, Position, RowChange, StoreFault, Subject, Tombstone, TurnToRemove, TurnsToRemove,
+    CallRecords, EndedTurn, EndedTurns, Position, RowChange, StoreFault, Subject, Tombstone, TurnToRemove,
+    TurnsToRemove,
 };
 use domain::{Timestamp, TurnId};
 
@@ -30,23 +31,36 @@ impl State {
         match change {
             RowChange::ForgetStanding(row) => self.standings.get(&row.standing.id) == Some(row),
             RowChange::ForgetDenial(row) => self.denied.get(&key(row)) == Some(&row.at),
-            RowChange::ForgetLogs(row, bytes) => {
+            RowChange::Forget(_, row, bytes) => {
                 self.ended.get(&row.key()).is_some_and(|(ended, size)| (ended, size) == (row, bytes))
             }
             _ => true,
         }
     }
 
-    /// Removes the logs of an ended turn.
-    pub(super) fn forget_logs(&mut self, row: &EndedTurn) {
-        let logs = self.size_of_logs(row.turn);
-        self.run_logs.retain(|(turn, ..), _| *turn != row.turn);
+    /// Removes the logs or the journals of an ended turn's calls.
+    pub(super) fn forget(&mut self, records: CallRecords, row: &EndedTurn) {
+        let size = self.size_of_calls(row.turn, records).unwrap_or_default();
+        match records {
+            CallRecords::Logs => self.run_logs.retain(|(turn, ..), _| *turn != row.turn),
+            CallRecords::Journals => self.journals.retain(|(turn, _), _| *turn != row.turn),
+        }
         let Some((_, bytes)) = self.ended.get_mut(&row.key()) else { return };
         // Lines that were written after the end of the turn were never counted.
-        let size = logs.min(*bytes);
+        let size = size.min(*bytes);
         *bytes -= size;
         if let Some(kept) = self.kept.get_mut(&row.caller) {
             *kept = kept.saturating_sub(size);
+        }
+    }
+
+    /// The size of these records. `None` without any.
+    fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Option<u64> {
+        match records {
+            CallRecords::Logs => self.run_logs.keys().any(|(of, ..)| *of == turn).then(|| self.size_of_logs(turn)),
+            CallRecords::Journals => {
+                self.journals.keys().any(|(of, _)| *of == turn).then(|| self.size_of_journals(turn))
+            }
         }
     }
 
@@ -95,10 +109,8 @@ impl EndedTurns for MemoryStore {
         Ok(state.ended.range((behind, Bound::Unbounded)).take(limit).map(|(_, row)| row.clone()).collect())
     }
 
-    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
-        let state = self.state();
-        let has_logs = state.run_logs.keys().any(|(of, ..)| *of == turn);
-        Ok(has_logs.then(|| state.size_of_logs(turn)))
+    async fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault> {
+        Ok(self.state().size_of_calls(turn, records))
     }
 
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {

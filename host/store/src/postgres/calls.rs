@@ -1,6 +1,6 @@
 //! Reading the logs and the journals of calls.
 
-use dispatch::ports::{JournalPage, RunLog, StoreFault};
+use dispatch::ports::{CallRecords, JournalPage, RunLog, StoreFault};
 use domain::{
     CallIndex, TurnId,
     journal::{Entry, JournalBounds},
@@ -11,6 +11,8 @@ use super::rows::{column, damaged, decode, limit, number, of_turn, unsigned};
 use crate::record::Record;
 
 const LOGS_SIZE: &str = "SELECT sum(octet_length(record))::bigint AS bytes FROM run_logs WHERE turn = $1";
+const JOURNALS_SIZE: &str = "SELECT coalesce(sum(octet_length(record)), 0)::bigint AS bytes FROM journals \
+    LEFT JOIN journal_entries USING (turn, call) WHERE turn = $1 HAVING count(*) > 0";
 const LOGS: &str = "SELECT record FROM run_logs WHERE turn = $1 AND call = $2 ORDER BY run";
 // Reads no record behind the one that reaches the bound.
 const JOURNAL: &str = "SELECT journals.length, page.number, page.record FROM journals LEFT JOIN LATERAL (\
@@ -26,9 +28,13 @@ impl Reader {
         self.intact(&found, |row| decode(column(row, "record")?, RunLog::read, what))
     }
 
-    /// The size of the logs of a turn's calls. `None` without logs.
-    pub(super) async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
-        let found = self.query(LOGS_SIZE, &[&of_turn(turn)]).await?;
+    /// The size of these records of a turn's calls. `None` without any.
+    pub(super) async fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault> {
+        let statement = match records {
+            CallRecords::Logs => LOGS_SIZE,
+            CallRecords::Journals => JOURNALS_SIZE,
+        };
+        let found = self.query(statement, &[&of_turn(turn)]).await?;
         let Some(row) = found.first() else { return Ok(None) };
         Ok(column::<Option<i64>>(row, "bytes")?.map(unsigned))
     }

@@ -106,7 +106,7 @@ impl Keys {
             RowChange::Owner { conversation, .. } => drop(self.owners.insert(conversation.clone())),
             RowChange::Call { conversation, id, .. } => drop(self.calls.insert((conversation.clone(), id.clone()))),
             RowChange::Ended(ended, _) => drop(self.ends.insert(ended.turn)),
-            RowChange::ForgetLogs(row, _) => {
+            RowChange::Forget(_, row, _) => {
                 self.ends.insert(row.turn);
                 self.changed_ends.insert(row.turn);
             }

@@ -77,7 +77,7 @@ impl Plan {
     /// Whether it removes what retention does not keep. It is the only commit of its batch.
     pub(super) fn is_removal(&self) -> bool {
         matches!(self.commit.facts, Some(NewFacts::Removal(_)))
-            || self.commit.rows.iter().any(|row| matches!(row, RowChange::ForgetLogs(..)))
+            || self.commit.rows.iter().any(|row| matches!(row, RowChange::Forget(..)))
     }
 
     /// The turns whose size the commit changes, or may.
@@ -130,7 +130,7 @@ fn stored(row: &RowChange) -> Result<Stored, StoreFault> {
         | RowChange::Due { .. }
         | RowChange::Kept(_)
         | RowChange::RetentionTime(_)
-        | RowChange::ForgetLogs(..)
+        | RowChange::Forget(..)
         | RowChange::JournalRun { .. }
         | RowChange::Value(_)
         | RowChange::Standing(_)

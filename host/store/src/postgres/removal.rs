@@ -6,12 +6,11 @@ use uuid::Uuid;
 use super::rows::{of_suspension, of_turn, signed};
 use super::session::Column;
 
-pub(super) const STATEMENTS: &[&str] = &[RECORDS, ENDED, JOURNALS, OF_TURNS, OF_SUSPENSIONS, SUSPENSIONS];
+pub(super) const STATEMENTS: &[&str] = &[RECORDS, ENDED, OF_TURNS, OF_SUSPENSIONS, SUSPENSIONS];
 
 const RECORDS: &str = "UPDATE commits SET digest = sha256(record), record = NULL, removed_by = $2 \
     WHERE source = 'turn' AND turn = ANY ($1) AND record IS NOT NULL";
 const ENDED: &str = "DELETE FROM ended_turns WHERE turn = ANY ($1)";
-const JOURNALS: &str = "DELETE FROM journals WHERE turn = ANY ($1)";
 const OF_TURNS: &str = "DELETE FROM deliveries WHERE is_about_turn AND subject = ANY ($1)";
 const OF_SUSPENSIONS: &str = "DELETE FROM deliveries WHERE NOT is_about_turn AND subject = ANY ($1)";
 const SUSPENSIONS: &str = "DELETE FROM suspensions WHERE id = ANY ($1)";
@@ -19,12 +18,12 @@ const SUSPENSIONS: &str = "DELETE FROM suspensions WHERE id = ANY ($1)";
 /// A statement with its parameters.
 type Statement = (&'static str, Vec<Column>);
 
-/// The statements of a removal whose fact has this position. The logs of runs are removed as everywhere.
+/// The statements of a removal whose fact has this position. Logs and journals are removed as everywhere.
 pub(super) fn statements(removal: &TurnsToRemove, by: Position) -> Vec<Statement> {
     let turns: Vec<Uuid> = removal.turns.iter().map(|turn| of_turn(turn.ended.turn)).collect();
     let suspensions: Vec<Uuid> =
         removal.turns.iter().flat_map(|turn| &turn.suspensions).copied().map(of_suspension).collect();
-    let of_turns = [ENDED, JOURNALS, OF_TURNS].map(|statement| (statement, turns.clone()));
+    let of_turns = [ENDED, OF_TURNS].map(|statement| (statement, turns.clone()));
     let of_suspensions = [OF_SUSPENSIONS, SUSPENSIONS].map(|statement| (statement, suspensions.clone()));
     let with_ids = of_turns.into_iter().chain(of_suspensions);
     let records: Statement = (RECORDS, vec![Box::new(turns), Box::new(signed(by.0))]);

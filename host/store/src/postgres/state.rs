@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use dispatch::ports::{
-    AppendError, AudienceChange, DeliveryRow, Denial, EndedTurn, Head, JournalRow, NewFacts, Position, RowChange,
-    RunLog, Source, Subject, SuspensionRow, TurnsToRemove,
+    AppendError, AudienceChange, CallRecords, DeliveryRow, Denial, EndedTurn, Head, JournalRow, NewFacts, Position,
+    RowChange, RunLog, Source, Subject, SuspensionRow, TurnsToRemove,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
@@ -94,6 +94,8 @@ pub(super) struct Added {
     pub(super) kept: Vec<(PrincipalId, i64)>,
     /// The turns whose logs of runs are removed.
     pub(super) forgotten_logs: Vec<TurnId>,
+    /// The turns whose journals are removed.
+    pub(super) forgotten_journals: Vec<TurnId>,
     pub(super) waiting: Vec<WaitingChange>,
     pub(super) retention_time: Option<Timestamp>,
 }
@@ -104,6 +106,7 @@ impl Added {
         self.entries.extend(more.entries);
         self.kept.extend(more.kept);
         self.forgotten_logs.extend(more.forgotten_logs);
+        self.forgotten_journals.extend(more.forgotten_journals);
         self.waiting.extend(more.waiting);
         self.retention_time = more.retention_time.or(self.retention_time);
     }
@@ -258,6 +261,7 @@ impl State {
             self.ended.remove(id);
             self.logs.put(id, Length::Removed);
             self.trial.forgotten_logs.push(id);
+            self.trial.forgotten_journals.push(id);
             self.trial.kept.push((turn.ended.caller.clone(), signed(turn.bytes).saturating_neg()));
         }
         if self.is_owed {
@@ -305,7 +309,7 @@ impl State {
                 self.deliveries.put(key, Recorded { row: row.clone(), record: record() });
             }
             RowChange::RunLog(log) => self.run_log(log, record()),
-            RowChange::ForgetLogs(ended, bytes) => self.forget_logs(ended, *bytes)?,
+            RowChange::Forget(records, ended, bytes) => self.forget(*records, ended, *bytes)?,
             RowChange::JournalRun { turn, call, run } => {
                 let key = (*turn, *call);
                 let head = self.journals.get(&key).copied().unwrap_or_default();
@@ -344,17 +348,23 @@ impl State {
         }
     }
 
-    fn forget_logs(&mut self, ended: &EndedTurn, bytes: u64) -> Result<(), AppendError> {
+    fn forget(&mut self, records: CallRecords, ended: &EndedTurn, bytes: u64) -> Result<(), AppendError> {
         let id = ended.turn;
         let row = self.ended.get(&id).filter(|row| (&row.ended, row.bytes) == (ended, bytes));
         let row = row.ok_or(AppendError::Changed)?;
-        let logs = self.sizes.get(&id).map_or(0, |sizes| sizes.run_logs.values().sum::<u64>());
+        let stored = self.sizes.get(&id).map_or(0, |sizes| match records {
+            CallRecords::Logs => sizes.run_logs.values().sum(),
+            CallRecords::Journals => sizes.journals,
+        });
         // Lines that were written after the end of the turn were never counted.
-        let size = logs.min(bytes);
+        let size = stored.min(bytes);
         let row = EndedRow { bytes: bytes - size, ended: ended.clone(), record: row.record.clone(), ..*row };
         self.ended.put(id, row);
         self.trial.kept.push((ended.caller.clone(), signed(size).saturating_neg()));
-        self.trial.forgotten_logs.push(id);
+        match records {
+            CallRecords::Logs => self.trial.forgotten_logs.push(id),
+            CallRecords::Journals => self.trial.forgotten_journals.push(id),
+        }
         Ok(())
     }
 

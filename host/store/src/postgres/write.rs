@@ -19,9 +19,9 @@ pub(super) mod sql;
 
 use self::sql::{
     AUDIENCES, CALLS, COMMITS, COUNTS, DELIVERIES, DENIALS, DUE, ENDED, ENDED_BY, ENDED_UNFINISHED, ENTRIES,
-    FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_RUN_LOGS, FORGET_STANDINGS, FORGET_VALUES,
-    FORGET_WAITING, HEAD, JOURNALS, KEEPERS, KEPT, OWNERS, RETENTION_TIME, RUN_LOGS, STANDINGS, SUSPENSIONS, VALUES,
-    WAITING,
+    FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_JOURNALS, FORGET_RUN_LOGS,
+    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEEPERS, KEPT, OWNERS, RETENTION_TIME, RUN_LOGS,
+    STANDINGS, SUSPENSIONS, VALUES, WAITING,
 };
 
 /// The changes of a batch, as columns. Each statement is sent as soon as its future is polled, so they arrive in order.
@@ -239,6 +239,8 @@ impl Writing<'_> {
         let call = |call: CallIndex| i32::from(call.0);
         let forgotten = &state.added.forgotten_logs;
         self.add(forgotten.len(), FORGET_RUN_LOGS, vec![column_of(forgotten, |turn| of_turn(*turn))]);
+        let forgotten = &state.added.forgotten_journals;
+        self.add(forgotten.len(), FORGET_JOURNALS, vec![column_of(forgotten, |turn| of_turn(*turn))]);
         let logs = state.run_logs.written();
         self.add(
             logs.len(),

@@ -372,8 +372,8 @@ impl Plan {
                 self.earlier.logs.insert(key.clone(), size);
                 self.checked.push((key, Change::Log(log.turn, value)));
             }
-            // `Reader::forget_logs` reads what there is to remove.
-            RowChange::ForgetLogs(..) => {}
+            // `Reader::forget` reads what there is to remove.
+            RowChange::Forget(..) => {}
             RowChange::JournalRun { turn, call, run } => {
                 let key = journals::head(*turn, *call);
                 let known = self.earlier.journals.get(&key).map_or(0, |journal| journal.counted);

@@ -5,8 +5,8 @@
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, EndedTurn, EndedTurns, FaultKind, Head, Log as _, Position, Recorded, StoreFault, Subject, Tombstone,
-    TurnsToRemove,
+    AppendError, CallRecords, EndedTurn, EndedTurns, FaultKind, Head, Log as _, Position, Recorded, StoreFault,
+    Subject, Tombstone, TurnsToRemove,
 };
 use domain::{
     ConversationId, Digest, Timestamp, TurnId,
@@ -235,8 +235,8 @@ impl EndedTurns for SledStore {
         self.reads.run(move |reader| async move { reader.ended(after, limit).await }).await
     }
 
-    async fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.logs_size(turn) }).await
+    async fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault> {
+        self.reads.run(move |reader| async move { reader.size_of_calls(turn, records) }).await
     }
 
     async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {

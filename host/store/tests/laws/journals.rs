@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use dispatch::ports::{AppendError, Commit, JournalRow, RowChange};
+use dispatch::ports::{AppendError, CallRecords, Commit, EndedTurn, JournalRow, RowChange};
+use dispatch::{Hold, Mode, Pruned, RetentionRules, prune};
 use domain::journal::{Entry, JournalBounds, Record, RefusedForNow, ValueChange};
 use domain::{CallIndex, Digest, Span, event::TurnEnd};
 
 use crate::given::{Subject, commit, principal, time, turn};
 use crate::removing::{ended, removal, to_remove, turn_that_ended};
+use crate::run_logs::started;
 use crate::store::{KeyValue, MemoryStore, StoreSettings, open};
 
 pub(crate) const CALL: CallIndex = CallIndex(0);
@@ -125,6 +127,55 @@ pub(crate) async fn journals_go_with_their_turn(store: Subject) {
     assert_eq!(store.journal(turn(1), CALL).await.unwrap(), []);
     assert!(is_superseded(append(&store, [row(1, 1, entry(0))]).await));
     assert_eq!(store.journal(turn(2), CALL).await.unwrap().len(), 2, "the journal of another turn stays");
+}
+
+pub(crate) async fn old_journals_go_before_their_turn(store: Subject) {
+    const DAY: u64 = 24 * 60 * 60 * 1_000;
+    // The third turn is nested in the sixth, which is open.
+    for (number, caller, parent) in
+        [(1, "ann", None), (2, "held", None), (3, "ann", Some(6)), (4, "ann", None), (5, "ann", None), (6, "ann", None)]
+    {
+        let begun = started(number, number * DAY, parent).with([names(number, Some(1))]);
+        store.append(&begun).await.unwrap();
+        // The fourth call has recorded nothing.
+        let entries = (0..3).filter(|_| number != 4).map(|of| row(number, 1, entry(of)));
+        append(&store, entries.chain([RowChange::Kept(principal(caller))])).await.unwrap();
+        if number < 6 {
+            let row = EndedTurn { caller: principal(caller), ..ended(number, number * DAY) };
+            let end = [names(number, None), RowChange::Ended(row, TurnEnd::Settled), RowChange::Kept(principal(caller))];
+            store.append(&commit(number, 1, 1).with(end)).await.unwrap();
+        }
+    }
+    let with_journals = async || {
+        let mut found = Vec::new();
+        for number in 1..=6 {
+            found.extend((!store.journal(turn(number), CALL).await.unwrap().is_empty()).then_some(number));
+        }
+        found
+    };
+    let kept = async || store.kept_bytes(&principal("ann")).await.unwrap();
+    let hold = Hold { callers: [principal("held")].into(), ..Hold::default() };
+    let (journals, turns) = (Some(Span::from_millis(3 * DAY)), Some(Span::from_millis(30 * DAY)));
+    let rules = RetentionRules { journals, turns, hold, ..RetentionRules::default() };
+    let prune = async |day: u64, mode| {
+        prune(store.clone(), store.clone(), store.clone(), rules.clone(), time(day * DAY), mode).await.unwrap()
+    };
+    let (head, before) = (store.head().await.unwrap(), kept().await);
+    let dry = prune(7, Mode::DryRun).await;
+    assert!((200 << 10..202 << 10).contains(&dry.journals.bytes), "{dry:?}");
+    assert_eq!(with_journals().await, [1, 2, 3, 5, 6]);
+    assert_eq!(prune(7, Mode::Remove).await, dry);
+    assert_eq!(with_journals().await, [2, 3, 5, 6], "on hold, nested in an open turn, too young, open");
+    assert_eq!(store.head().await.unwrap(), head, "journals are not in the audit");
+    assert_eq!(before - kept().await, dry.journals.bytes, "they do not count any more");
+    assert_eq!(prune(7, Mode::Remove).await, Pruned::default());
+    assert!(is_superseded(append(&store, [row(1, 1, entry(0))]).await), "nothing can be appended");
+    let stale = RowChange::Forget(CallRecords::Journals, ended(5, 5 * DAY), 1);
+    assert!(matches!(append(&store, [stale]).await, Err(AppendError::Changed)));
+    // The turns can still be removed. Journals that go with a turn are not counted as journals.
+    let done = prune(100, Mode::Remove).await;
+    assert_eq!((done.journals.turns, done.removed.values().map(|of| of.turns).sum::<u64>()), (0, 3));
+    assert_eq!(with_journals().await, [2, 3, 6]);
 }
 
 /// On each backend. The other laws need no access to the plugins' data.

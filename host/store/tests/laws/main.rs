@@ -129,7 +129,8 @@ laws! {
         a_journal_is_read_in_pages
         only_the_named_run_appends
         an_entry_has_the_next_number
-        journals_go_with_their_turn;
+        journals_go_with_their_turn
+        old_journals_go_before_their_turn;
     inbox:
         open_suspensions_are_counted_by_audience
         nested_turns_are_listed_with_their_conversation

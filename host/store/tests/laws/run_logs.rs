@@ -1,11 +1,12 @@
 //! Laws of the logs of calls.
 
-use dispatch::ports::{AppendError, Commit, EndedTurn, LogLine, RowChange, RunLog};
+use dispatch::ports::{AppendError, CallRecords, Commit, EndedTurn, LogLine, RowChange, RunLog};
 use dispatch::{Hold, Mode, Pruned, RetentionRules, prune};
 use domain::{
     CallIndex, Event, Span,
     call::Level,
     event::{Rejection, TurnEnd},
+    nested::Parent,
 };
 
 use crate::given::{Subject, commit, conversation, events, principal, time, turn};
@@ -79,7 +80,7 @@ pub(crate) async fn old_logs_go_before_their_turn(store: Subject) {
             [RowChange::RunLog(log), RowChange::Ended(row.clone(), TurnEnd::Settled), RowChange::Kept(row.caller)];
         // A turn without a log is between the others.
         let rows = rows.into_iter().skip(usize::from(number == 2)).collect::<Vec<_>>();
-        store.append(&started(number, number * DAY).with(rows)).await.unwrap();
+        store.append(&started(number, number * DAY, None).with(rows)).await.unwrap();
     }
     let with_logs = async || {
         let mut found = Vec::new();
@@ -113,20 +114,25 @@ pub(crate) async fn old_logs_go_before_their_turn(store: Subject) {
     assert_eq!((with_logs().await, store.kept_bytes(&principal("ann")).await.unwrap()), (vec![3], 0));
 
     // The turn has changed since it was read.
-    let stale = RowChange::ForgetLogs(ended(1, DAY), 1);
+    let stale = RowChange::Forget(CallRecords::Logs, ended(1, DAY), 1);
     let refused = store.append(&Commit::rows(vec![stale])).await;
     assert!(matches!(refused, Err(AppendError::Changed)), "{refused:?}");
 }
 
-/// A commit with the beginning of a turn, which can be replayed.
-fn started(number: u64, at: u64) -> Commit {
+/// A commit with the beginning of a turn, which can be replayed. `parent`: it is nested in this turn.
+pub(crate) fn started(number: u64, at: u64, parent: Option<u64>) -> Commit {
+    let parent = parent.map(|parent| {
+        let call = "a".parse().unwrap();
+        let (plugin, tool) = ("test".parse().unwrap(), "tool".into());
+        Box::new(Parent { conversation: conversation("c"), turn: turn(parent), call, plugin, tool, depth: 1 })
+    });
     let event = Event::TurnStarted {
         turn: turn(number),
         conversation: conversation("c"),
         caller: principal("ann"),
         rejection: Rejection::default(),
         context: None,
-        parent: None,
+        parent,
         at: time(at),
     };
     events(number, 0, vec![event])
@@ -162,7 +168,7 @@ pub(crate) async fn logs_count_from_the_end_of_their_turn(store: Subject) {
     // A log that was written after the end is larger than all that counts, and takes nothing from other turns.
     write(&store, &RunLog { lines: vec![late], ..log(1, 1, 1) }).await;
     assert_eq!(kept().await, all);
-    store.append(&Commit::rows(vec![RowChange::ForgetLogs(first.ended, first.bytes)])).await.unwrap();
+    store.append(&Commit::rows(vec![RowChange::Forget(CallRecords::Logs, first.ended, first.bytes)])).await.unwrap();
     assert_eq!((read(&store, 1, 0).await, kept().await), (Vec::new(), ended.bytes));
     assert_eq!(to_remove(&store, 1).await.bytes, 0);
     store.append(&removal([ended])).await.unwrap();

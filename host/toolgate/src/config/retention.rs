@@ -40,6 +40,9 @@ pub struct RetentionTable {
     /// How long the logs of the calls of an ended turn are kept, in days. They are removed with the turn, if that is earlier.
     /// Default: as long as the turn.
     pub call_logs_days: Option<NonZeroU32>,
+    /// How long the journals of the durable calls of an ended turn are kept, in days. They are removed with the turn, if that is
+    /// earlier. Their receipts keep the length and the digest. Default: as long as the turn.
+    pub journals_days: Option<NonZeroU32>,
     /// Turns that no rule removes.
     pub hold: HoldTable,
 }
@@ -81,6 +84,7 @@ impl RetentionTable {
             tools: self.tools_days.iter().map(|(tool, kept)| (tool.to_string(), days(*kept))).collect(),
             declared_min: self.declared_days_min.map(days),
             logs: self.call_logs_days.map(days),
+            journals: self.journals_days.map(days),
             hold: Hold {
                 conversations: self.hold.conversations.iter().map(|name| name.0.clone()).collect(),
                 callers: self.hold.callers.iter().map(|name| name.0.clone()).collect(),

@@ -1,5 +1,7 @@
 //! Legal declarations and one durable tool, which carries out the operations in its arguments and returns their results.
 
+mod together;
+
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, SystemTime};
 
@@ -47,10 +49,21 @@ enum Operation {
         /// The name of the secret in the header `authorization`.
         secret: Option<String>,
     },
+    /// Sends requests and starts a timer before it polls for all of them together. Returns what became ready, in this order.
+    Together {
+        posts: Vec<together::Post>,
+        /// A timer of this many milliseconds.
+        timer: Option<u64>,
+    },
+    /// Sends a random number to this URL, and returns the answer.
+    SendRandom {
+        url: String,
+    },
     Ask {
         prompt: String,
+        expires_ms: Option<u64>,
     },
-    /// Returns the value once this many of these people have approved it.
+    /// Returns the value once this many of these people have approved it. They may edit it.
     Approve {
         value: String,
         who: Vec<String>,
@@ -125,10 +138,24 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
                 Err(error) => json!({"error": error.to_string()}),
             }
         }
-        Operation::Ask { prompt } => call.ask::<Value>(Question::new(prompt))?,
+        Operation::Together { posts, timer } => json!(together::carry_out(&posts, timer)?),
+        Operation::SendRandom { url } => {
+            json!(Request::post(url).body("text/plain", random()).send()?.text())
+        }
+        Operation::Ask { prompt, expires_ms } => {
+            let question = Question::new(prompt);
+            let question = match expires_ms {
+                Some(ms) => question.expires(Duration::from_millis(ms)),
+                None => question,
+            };
+            match call.ask::<Value>(question) {
+                Err(error @ WaitError::Expired) => json!({"error": error.to_string()}),
+                answer => answer?,
+            }
+        }
         Operation::Approve { value, who, quorum } => {
             let who: Vec<_> = who.iter().map(String::as_str).collect();
-            json!(call.approve(Question::new("Is it right?").who(&who).quorum(quorum), &value)?)
+            json!(call.approve(Question::new("Is it right?").who(&who).quorum(quorum).editable_all(), &value)?)
         }
         Operation::Call { calls } => {
             let asked = calls.into_iter().fold(ToolCalls::new(), |all, each| all.call(&each.tool, each.arguments));
@@ -144,7 +171,7 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             json!(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
         }
-        Operation::Random => json!(RandomState::new().hash_one(()).to_string()),
+        Operation::Random => json!(random()),
         Operation::Sleep { ms } => {
             call.sleep(Duration::from_millis(ms));
             Value::Null
@@ -165,4 +192,8 @@ fn carry_out(operation: Operation, call: &Call) -> Result<Value, Failure> {
             Value::Null
         }
     })
+}
+
+fn random() -> String {
+    RandomState::new().hash_one(()).to_string()
 }

@@ -46,6 +46,12 @@ impl Language {
         !matches!(self, Self::JavaScript)
     }
 
+    /// Whether its plugin sends requests at once: with promises, or with goroutines.
+    #[must_use]
+    pub const fn is_concurrent(self) -> bool {
+        matches!(self, Self::TypeScript | Self::Go)
+    }
+
     /// The source of its plugin, and the file of the template that it replaces.
     const fn source(self) -> (&'static str, &'static str) {
         match self {

@@ -22,6 +22,7 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     KEPT,
     DELIVERIES,
     FORGET_RUN_LOGS,
+    FORGET_JOURNALS,
     RUN_LOGS,
     JOURNALS,
     ENTRIES,
@@ -79,6 +80,7 @@ pub(super) const DELIVERIES: &str = "INSERT INTO deliveries (is_about_turn, subj
     SELECT * FROM unnest($1::boolean[], $2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::bytea[]) \
     ON CONFLICT (is_about_turn, subject, number, webhook) DO UPDATE SET next_at = excluded.next_at, record = excluded.record";
 pub(super) const FORGET_RUN_LOGS: &str = "DELETE FROM run_logs WHERE turn = ANY ($1)";
+pub(super) const FORGET_JOURNALS: &str = "DELETE FROM journals WHERE turn = ANY ($1)";
 pub(super) const RUN_LOGS: &str = "INSERT INTO run_logs (turn, call, run, written, record) \
     SELECT * FROM unnest($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::bytea[]) \
     ON CONFLICT (turn, call, run) DO UPDATE SET written = excluded.written, record = excluded.record";

@@ -1,6 +1,6 @@
-//! Reading the logs and the journals of calls.
+//! The logs and the journals of calls: reading the logs, the sizes of both, and their removal before the turn.
 
-use dispatch::ports::{EndedTurn, RunLog, StoreFault};
+use dispatch::ports::{CallRecords, EndedTurn, RunLog, StoreFault};
 use domain::{CallIndex, TurnId};
 
 use super::keys::{self, read_count};
@@ -23,20 +23,26 @@ impl Reader {
         Ok(earlier)
     }
 
-    /// The size of the logs of a turn's calls. `None` without logs.
-    pub(super) fn logs_size(&self, turn: TurnId) -> Result<Option<u64>, StoreFault> {
+    /// The size of these records of a turn's calls. `None` without any.
+    pub(super) fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault> {
         let mut size = None;
-        for (key, value) in self.logs_of(turn)? {
-            size = Some(size.unwrap_or(0) + self.log_size(&key, &value));
+        for (key, value) in self.of_calls(turn, records)? {
+            size = Some(size.unwrap_or(0) + self.size_in(&key, &value));
         }
         Ok(size)
     }
 
-    /// Adds to the plan the removal of the logs of an ended turn, which has this size with them.
-    pub(super) fn forget_logs(&self, row: &EndedTurn, bytes: u64, plan: &mut Plan) -> Result<(), StoreFault> {
+    /// Adds to the plan the removal of these records of an ended turn's calls. The turn has this size with them.
+    pub(super) fn forget(
+        &self,
+        records: CallRecords,
+        row: &EndedTurn,
+        bytes: u64,
+        plan: &mut Plan,
+    ) -> Result<(), StoreFault> {
         let mut size = 0_u64;
-        for (key, value) in self.logs_of(row.turn)? {
-            size = size.saturating_add(self.log_size(&key, &value));
+        for (key, value) in self.of_calls(row.turn, records)? {
+            size = size.saturating_add(self.size_in(&key, &value));
             match keys::stamped(&value) {
                 Some((_, held)) => plan.checked.push((key, Change::Remove(held.to_vec()))),
                 None => plan.removed.push(key),
@@ -52,15 +58,20 @@ impl Reader {
         Ok(())
     }
 
-    fn logs_of(&self, turn: TurnId) -> Result<Vec<keys::Entry>, StoreFault> {
-        let entries = self.tree.scan_prefix(keys::of_calls(keys::RUN_LOG, turn));
+    fn of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Vec<keys::Entry>, StoreFault> {
+        let kinds: &[u8] = match records {
+            CallRecords::Logs => &[keys::RUN_LOG],
+            CallRecords::Journals => &[keys::JOURNAL_ENTRY, keys::JOURNAL],
+        };
+        let entries = kinds.iter().flat_map(|kind| self.tree.scan_prefix(keys::of_calls(*kind, turn)));
         entries
             .map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())))
             .collect::<Result<_, _>>()
-            .map_err(fault("read the log of a call"))
+            .map_err(fault("read the records of a call"))
     }
 
-    fn log_size(&self, key: &[u8], value: &[u8]) -> u64 {
+    /// The size of the record in an entry.
+    fn size_in(&self, key: &[u8], value: &[u8]) -> u64 {
         match keys::record(key, value).map(|record| self.blobs.size(record)) {
             None | Some(usize::MAX) => 0,
             Some(size) => size as u64,
