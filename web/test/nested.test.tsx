@@ -81,7 +81,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-it("reads the calls of a turn with their states and open suspensions", () => {
+it("reads the calls of a turn with states and suspensions", () => {
   const gated = { approval: "requires-approval", status: "awaiting", attempt: 0 };
   const asks = suspension("asks", { prompt: "Pay?", kind: "approval" });
   const goes = suspension("runs", { kind: "children", step: 2, nested: nestedIn("n2"), arguments: null });

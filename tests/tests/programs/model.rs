@@ -145,10 +145,10 @@ fn check(
         tally.in_doubt += 1;
         stops_in_doubt(&found, expected, context);
     } else {
-        same("step", &found.steps, &expected.steps, &context);
-        same("entry", &found.journal, &expected.journal, &context);
-        same("value", &found.values, &expected.values, &context);
-        same("effect", &found.effects, &expected.effects, &context);
+        same("step", &found.steps, &expected.steps, context);
+        same("entry", &found.journal, &expected.journal, context);
+        same("value", &found.values, &expected.values, context);
+        same("effect", &found.effects, &expected.effects, context);
         assert_eq!(found.outcome, expected.outcome, "{}", context());
     }
 }

@@ -38,7 +38,7 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
   return { ...current, reload };
 }
 
-/** What changes without an event is read again this often. */
+/** How often a view reads again, for changes without an event. */
 const REFRESH_MS = 3_000;
 
 /** Loads again when `stage` changes and, while the page is visible, every few seconds as long as `changes`. */

@@ -226,7 +226,7 @@ impl Finished {
     }
 }
 
-/// What is known when time has passed.
+/// The facts about a turn when time has passed.
 #[derive(Debug, Clone)]
 pub struct Tick {
     /// The calls that this host runs now.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod approvals;
+mod attempts;
 mod channels;
 mod life;
 mod links;

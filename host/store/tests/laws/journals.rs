@@ -142,7 +142,8 @@ pub(crate) async fn old_journals_go_before_their_turn(store: Subject) {
         append(&store, entries.chain([RowChange::Kept(principal(caller))])).await.unwrap();
         if number < 6 {
             let row = EndedTurn { caller: principal(caller), ..ended(number, number * DAY) };
-            let end = [names(number, None), RowChange::Ended(row, TurnEnd::Settled), RowChange::Kept(principal(caller))];
+            let end =
+                [names(number, None), RowChange::Ended(row, TurnEnd::Settled), RowChange::Kept(principal(caller))];
             store.append(&commit(number, 1, 1).with(end)).await.unwrap();
         }
     }

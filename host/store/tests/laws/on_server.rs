@@ -1,7 +1,7 @@
 //! The store on a PostgreSQL server: what it refuses, and what becomes of commits when the server or the connection fails.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -397,22 +397,17 @@ async fn dropped_store_makes_its_queued_commits() {
     assert_eq!(verified(&store).await, 100);
 }
 
-/// Starts a server with TLS on a port of `127.0.0.1`. PostgreSQL cannot choose a port, and somebody else may take a free one before
-/// it does: then it does not start, and another is tried.
-fn start_with_tls() -> (PathBuf, u16) {
-    let attempt = |_| {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        server::started("", Some(port)).map(|folder| (folder, port))
-    };
-    (0..10).find_map(attempt).unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn certificate_of_the_server_is_verified() {
     if is_left_out("postgres") {
         return;
     }
-    let (folder, port) = start_with_tls();
+    // PostgreSQL cannot choose a port, and somebody else may take a free one before it does. Then it does not start.
+    let attempt = |_| {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        server::started("", Some(port)).map(|folder| (folder, port))
+    };
+    let (folder, port) = (0..10).find_map(attempt).unwrap();
     let url = |host: &str| format!("postgres://toolgate@{host}:{port}/postgres?hostaddr=127.0.0.1");
     let authorities = format!("&sslrootcert={}", folder.join("certificate.pem").display());
     let unknown = refusal(&settings(url("localhost"))).await.to_string();

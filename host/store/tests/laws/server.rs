@@ -83,11 +83,13 @@ pub(crate) fn folder() -> &'static Path {
 
 /// Starts a server with these options. It ends with this process.
 pub(crate) fn start(options: &str) -> PathBuf {
-    let advice = "PostgreSQL does not start; to leave it out: cargo xtask test --without postgres";
-    started(options, None).unwrap_or_else(|| panic!("{advice}"))
+    let Some(folder) = started(options, None) else {
+        panic!("PostgreSQL does not start; to leave it out: cargo xtask test --without postgres")
+    };
+    folder
 }
 
-/// Starts a server, with TLS if it has a port of `127.0.0.1`. Returns its folder, or nothing if it does not start.
+/// Starts a server, with TLS on a port of `127.0.0.1` if there is one. Returns its folder. `None`: it does not start.
 #[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
 pub(crate) fn started(options: &str, port: Option<u16>) -> Option<PathBuf> {
     let memory = Path::new("/dev/shm");
