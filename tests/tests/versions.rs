@@ -21,6 +21,8 @@ mod nested;
 mod people;
 #[path = "versions/removed.rs"]
 mod removed;
+#[path = "versions/requests.rs"]
+mod requests;
 
 use std::fs;
 use std::path::{Path, PathBuf};

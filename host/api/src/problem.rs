@@ -103,7 +103,8 @@ fn known_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Probl
     Ok(ProblemCode::named(&Cow::<str>::deserialize(deserializer)?))
 }
 
-/// Why a request failed. The request had no effect. `code` is stable; the sentences are not.
+/// Why a request failed. The request had no effect, unless `detail` says otherwise: `busy` can follow a cancellation or a revocation.
+/// `code` is stable; the sentences are not.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 pub struct Problem {

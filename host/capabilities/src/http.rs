@@ -127,7 +127,8 @@ impl Interface for State {
         call: &NewCall<'_>,
         granted: Option<Granted<'_, GrantOf<Self::Granted>>>,
     ) -> Self {
-        let granted = granted.filter(|granted| !(*granted.grants).as_ref().is_empty());
+        // A durable call that has lost its rules still records its requests, which are denied, without secrets.
+        let granted = granted.filter(|granted| call.journal.is_some() || !(*granted.grants).as_ref().is_empty());
         let terms = granted.map(|granted| Terms {
             client: service.clone(),
             plugin: granted.plugin.clone(),

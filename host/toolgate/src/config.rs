@@ -113,8 +113,8 @@ pub struct Config {
     pub queue_ms: Option<NonZeroU64>,
     /// The maximum number of attempts at one call. The host tries again if it was killed during an attempt, and if a durable call
     /// could not be continued: then after a pause of 1 second, which doubles with each attempt up to 60 seconds. Attempts at a
-    /// durable call count from the end of its last wait, and after a kill also from the last run that recorded the result of a
-    /// host function. Default: 5.
+    /// durable call count from the end of its last wait, or from the last run that recorded the result of a host function.
+    /// Default: 5.
     pub max_attempts: Option<NonZeroU32>,
     /// The maximum number of steps of one durable call. Each run repeats all of them. Default: 1000. Maximum: 1000.
     pub max_steps: Option<NonZeroUsize>,

@@ -199,6 +199,15 @@ impl Place {
         self.supersedes = Some(writes);
     }
 
+    /// The recorded functions, as people see them.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        let store = self.open();
+        let entries = block_on(store.journal(TURN, CALL)).unwrap();
+        drop(store);
+        self.close();
+        entries.into_iter().map(|entry| entry.function.unwrap().to_string()).collect()
+    }
+
     /// The stored values by key.
     pub(crate) fn values(&self) -> Vec<(String, String)> {
         let store = self.open();
@@ -237,7 +246,9 @@ impl Place {
             secrets: self.has_secret.then(|| secret(run)).into_iter().collect(),
             ..Grants::default()
         };
-        let grants = if self.without_grants.contains(&run) { Grants::default() } else { grants };
+        let withdrawn =
+            || Grants { secrets: grants.secrets.iter().cloned().map(Secret::withdrawn).collect(), ..Grants::default() };
+        let grants = if self.without_grants.contains(&run) { withdrawn() } else { grants };
         Job {
             plugin: self.plugin.clone(),
             grants: Arc::new(grants),

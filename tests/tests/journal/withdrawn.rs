@@ -71,3 +71,18 @@ fn call_without_its_grants_can_be_killed_too() {
     let ended = place.call(&program(&server), &[(usize::MAX, Death::Before), (0, Death::Before)]);
     assert_eq!(result(&ended), denied_in_between());
 }
+
+#[test]
+fn denied_requests_are_recorded_without_secrets() {
+    let server = Server::start();
+    let mut place = Place::new(&server, false);
+    place.has_secret = true;
+    place.without_grants = 2..3;
+    let send = json!({"do": "send", "method": "GET", "url": server.url("/token-of-run-2"), "body": null});
+    let ask = json!({"do": "ask", "prompt": "Go on?"});
+    let ended = place.call(&json!([{"do": "set", "key": "k", "value": "v"}, ask, send, ask]), &[]);
+    assert!(result(&ended)[2]["error"].is_string(), "{ended:?}");
+    let functions = place.functions();
+    assert!(functions.iter().any(|function| function.starts_with("http GET")), "{functions:?}");
+    assert!(!functions.concat().contains("token-of-run-2"), "{functions:?}");
+}

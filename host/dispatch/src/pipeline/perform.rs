@@ -116,12 +116,16 @@ impl Pipeline {
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
         let End { ended, receipt, wrote: _ } = end;
         drop(permit);
+        let mut recorded = due.recorded;
         if let RunEnd::Repeating(failure) = &ended {
             tracing::warn!(turn = %id, call = call.0, attempt, %failure.message, "a durable call could not be continued");
             monitor.log(Level::Error, &format!("this run could not continue the call: {}", failure.message));
-            if due.tries < self.shared.settings.max_attempts {
+            // This run may have come further than those before it.
+            recorded = last_run(self.journals.as_ref(), id, call).await.unwrap_or(recorded);
+            let tries = if recorded == due.recorded { due.tries } else { 1 };
+            if tries < self.shared.settings.max_attempts {
                 stop.pause();
-                self.shared.clock.sleep(pause_after(due.tries)).await;
+                self.shared.clock.sleep(pause_after(tries)).await;
             }
         }
         if stop.is_requested() {
@@ -149,7 +153,7 @@ impl Pipeline {
             // The task ends by itself now. It must not be stopped while it commits.
             slot.running.remove(&(call, attempt));
             let (ended, verdict) = (ended.clone(), verdict.clone());
-            Some(Input::Finished(Finished { call, attempt, ended, verdict, receipt, recorded: due.recorded }))
+            Some(Input::Finished(Finished { call, attempt, ended, verdict, receipt, recorded }))
         });
         match finished.await {
             Ok(is_recorded) if is_recorded && waits => left_behind.keep(),

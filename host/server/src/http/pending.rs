@@ -122,7 +122,9 @@ pub(crate) async fn resolve_many(
     if answers.is_empty() || answers.len() > MAX_ANSWERS {
         return Err(Error::invalid_at("/answers", format!("send 1 to {MAX_ANSWERS} answers")));
     }
-    let unread = app.read(&by).await?;
+    let mut unread = app.read(&by).await?;
+    // The answers may take long. They must not keep other reads of their principal waiting.
+    unread.count(0);
     let mut resolved = Vec::with_capacity(answers.len());
     for given in answers {
         let (mut suspension, given) = given.split();

@@ -205,7 +205,9 @@ impl Salvage {
     /// large record is lost.
     fn whole(&self, record: &[u8]) -> Result<Option<Vec<u8>>, StoreFault> {
         let Some(digest) = blobs::referred(record) else { return Ok(Some(record.to_vec())) };
-        let bytes = unless_damaged(fs::read(self.source_blobs.join(digest.hex())))?;
+        let file = self.source_blobs.join(digest.hex());
+        let named = |fault: StoreFault| StoreFault { reason: format!("{}: {}", file.display(), fault.reason), ..fault };
+        let bytes = unless_damaged(fs::read(&file)).map_err(named)?;
         let Some(bytes) = bytes.filter(|bytes| Digest::of(bytes) == digest) else { return Ok(None) };
         self.blobs.write_one(digest, &bytes).map_err(fault(SALVAGE))?;
         Ok(Some(bytes))
