@@ -55,8 +55,8 @@ pub(crate) struct UnreadJournal {
     pub(crate) journals: Arc<dyn Journals>,
     pub(crate) writer: JournalWriter,
     pub(crate) bounds: JournalBounds,
-    /// The last run that recorded a result in it.
-    pub(crate) last_run: Option<u32>,
+    /// The number of its entries.
+    pub(crate) length: u32,
 }
 
 impl UnreadJournal {

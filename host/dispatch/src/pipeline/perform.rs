@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use domain::{
-    Call, CallIndex, Span, Turn,
+    Call, CallIndex, Span, Turn, TurnId,
     call::{CallState, Level},
     effect::Effect,
     gate::RuleEffect,
+    journal::JournalBounds,
     step::{Durable, RunEnd},
     turn::{Finished, Input, LastRuns},
 };
@@ -116,13 +117,16 @@ impl Pipeline {
         // `wrote` needs no attention: the commit of the outcome also makes key-value data durable.
         let End { ended, receipt, wrote: _ } = end;
         drop(permit);
-        let mut recorded = due.recorded;
+        let mut recorded = None;
         if let RunEnd::Repeating(failure) = &ended {
             tracing::warn!(turn = %id, call = call.0, attempt, %failure.message, "a durable call could not be continued");
             monitor.log(Level::Error, &format!("this run could not continue the call: {}", failure.message));
-            // This run may have come further than those before it.
-            recorded = last_run(self.journals.as_ref(), id, call).await.unwrap_or(recorded);
-            let tries = if recorded == due.recorded { due.tries } else { 1 };
+            recorded = self.last_run(id, call).await;
+            let slot = entered.loaded(self.log.as_ref()).await.ok();
+            let turn = slot.as_ref().and_then(|slot| slot.turn.as_ref());
+            let known = turn.and_then(|(turn, _)| turn.calls.get(call.get()));
+            let tries = known.map_or(1, |call| call.tries_since(recorded));
+            drop(slot);
             if tries < self.shared.settings.max_attempts {
                 stop.pause();
                 self.shared.clock.sleep(pause_after(tries)).await;
@@ -195,11 +199,10 @@ impl Pipeline {
             // If the call waited, or another host ran it, the verdict of the policy may be old. No policy denies a durable
             // call that has begun.
             let waited = turn.calls.get(call.get()).is_none_or(|call| !call.suspensions.is_empty());
-            let recorded = journal.as_ref().and_then(|journal| journal.last_run);
-            let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun) || recorded.is_some();
+            let has_begun = run.durable.as_ref().is_some_and(Durable::has_begun)
+                || journal.as_ref().is_some_and(|journal| journal.length > 0);
             let recheck = (waited || attempt > 1) && !has_begun;
-            let tries = turn.calls.get(call.get()).map_or(1, |call| call.tries_since(recorded));
-            Some(DueRun { run, scope: CallScope::of(turn), journal, has_begun, recheck, tries, recorded })
+            Some(DueRun { run, scope: CallScope::of(turn), journal, has_begun, recheck })
         });
         if run.is_none() {
             slot.running.remove(&(call, attempt));
@@ -218,15 +221,18 @@ impl Pipeline {
         };
         let mut recorded = Vec::new();
         for call in calls {
-            match last_run(self.journals.as_ref(), entered.id(), call).await {
-                Ok(run) => recorded.extend(run.map(|run| (call, run))),
-                // The attempts still have a limit.
-                Err(error) => {
-                    tracing::error!(turn = %entered.id(), call = call.0, %error, "the journal of a call could not be read");
-                }
-            }
+            recorded.extend(self.last_run(entered.id(), call).await.map(|run| (call, run)));
         }
         Ok(recorded)
+    }
+
+    /// The last run that recorded a result in the journal of a call.
+    async fn last_run(&self, turn: TurnId, call: CallIndex) -> Option<u32> {
+        last_run(self.journals.as_ref(), turn, call).await.unwrap_or_else(|error| {
+            // The attempts still have a limit.
+            tracing::error!(%turn, call = call.0, %error, "the journal of a call could not be read");
+            None
+        })
     }
 
     /// The journal of a durable call, after the commit that lets only this run append.
@@ -234,12 +240,13 @@ impl Pipeline {
         let durable =
             turn.calls.get(call.get()).filter(|call| call.pinned.as_ref().is_some_and(|pinned| pinned.durable));
         let Some(run) = durable.map(Call::run) else { return Ok(None) };
-        let last_run = last_run(self.journals.as_ref(), turn.id, call).await?;
+        let nothing = JournalBounds { entries: 0, bytes: 0 };
+        let length = self.journals.journal_page(turn.id, call, 0, nothing).await?.length;
         let (committer, mint) = (self.committer.clone(), self.shared.mint.clone());
         let (logs, caller, summary) = (self.logs.clone(), turn.caller.clone(), Mutex::default());
         let writer = JournalWriter { committer, logs, turn: turn.id, call, run, caller, mint, summary };
         let (journals, bounds) = (self.journals.clone(), self.shared.settings.journal);
-        Ok(Some(UnreadJournal { journals, writer, bounds, last_run }))
+        Ok(Some(UnreadJournal { journals, writer, bounds, length }))
     }
 }
 
@@ -253,10 +260,6 @@ struct DueRun {
     has_begun: bool,
     /// Whether the policy must be asked again first.
     recheck: bool,
-    /// The number of attempts since the call last made progress, with this one.
-    tries: u32,
-    /// The last run before this one that recorded a result in the journal.
-    recorded: Option<u32>,
 }
 
 /// The run with its journal.
