@@ -3,7 +3,7 @@
 //! `<data>/tokens.json` has the SHA-256 of each token and never the token. A token has 256 random bits, so its hash needs no
 //! salt and no stretching. A change replaces the file, and a request that authenticates looks for that: a running host sees a
 //! new or revoked token at the next request. A thread that may block looks at the metadata of the file, and reads a new
-//! file. A look counts for all requests of the next [`LOOK`], so that few requests wait for a thread. A change waits as
+//! file. A look counts for all requests of the next `LOOK`, so that few requests wait for a thread. A change waits as
 //! long before it returns: every later request looks again.
 
 mod file;
