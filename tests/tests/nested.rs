@@ -215,8 +215,8 @@ async fn call_gets_the_results_when_all_calls_have_ended() {
     assert_eq!(asked[..3], [("tool_0".to_owned(), "c".to_owned(), None), through("tool_1"), through("tool_2")]);
 }
 
-#[tokio::test]
-async fn call_whose_nested_turn_is_damaged_gets_failures() {
+/// A host that starts with a damaged nested turn, and the turn around it.
+async fn with_a_damaged_turn() -> (NestingHost, TurnId) {
     let mut host = NestingHost::started(BOTH);
     let id = host.submit().await;
     let child = host.nested().await[0].id;
@@ -225,6 +225,25 @@ async fn call_whose_nested_turn_is_damaged_gets_failures() {
     host.store.damage(child);
     host.start();
     settle().await;
+    (host, id)
+}
+
+#[tokio::test]
+async fn damaged_turn_that_is_due_is_not_tried_every_second() {
+    let (host, _) = with_a_damaged_turn().await;
+    host.world.clock.advance(Span::from_secs(30 * 24 * 60 * 60));
+    settle().await;
+    assert!(host.store.read_of_due() > 0);
+    for _ in 0..5 {
+        host.world.clock.advance(Span::from_secs(1));
+        settle().await;
+    }
+    assert_eq!(host.store.read_of_due(), 0);
+}
+
+#[tokio::test]
+async fn call_whose_nested_turn_is_damaged_gets_failures() {
+    let (host, id) = with_a_damaged_turn().await;
     let result = host.result(id).await;
     assert_eq!(result.matches(r#"{"ok":false,"error":{"code":"host_fault""#).count(), BOTH.len(), "{result}");
     assert!(result.contains("the stored record of the nested turn is damaged"), "{result}");

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::{
-    CallIndex, PrincipalId, Span, SuspensionId, Timestamp, Turn, TurnId,
+    PrincipalId, Span, SuspensionId, Timestamp, TurnId,
     gate::Verdict,
     turn::{Input, Tick},
 };
@@ -20,7 +20,7 @@ use crate::nested::NestedTurns;
 use crate::pipeline::Pipeline;
 use crate::ports::{Indexes, StoreFault};
 use crate::presence::Presence;
-use crate::turns::Slot;
+use crate::turns::Entered;
 
 /// How many turns are read from an index at once.
 const BATCH: usize = 256;
@@ -161,9 +161,7 @@ impl Expiry {
     /// Feeds a tick to a turn. Returns whether it changed, and which calls are to be rechecked, with their caller.
     async fn tick_one(&self, id: TurnId) -> Result<(bool, Vec<(TurnId, SuspensionId, PrincipalId)>), Error> {
         let entered = self.pipeline.turns.enter(id);
-        let recorded = self.pipeline.recorded(&entered).await?;
-        let ticked = self.pipeline.step(&entered, |turn, slot| Some(self.tick(turn, slot, &[], &recorded)));
-        let changed = match ticked.await {
+        let changed = match self.tick(&entered, &[]).await {
             // It stays as it is. Trying again would not help.
             Err(error) if error.is_damage() => return Ok((true, Vec::new())),
             changed => changed?,
@@ -174,22 +172,20 @@ impl Expiry {
         Ok((changed, timed_out.into_iter().map(|suspension| (id, suspension, turn.caller.clone())).collect()))
     }
 
-    /// The input that time passes. `rechecked` holds the verdicts on calls that a timeout would approve.
-    fn tick(
-        &self,
-        turn: &Turn,
-        slot: &Slot,
-        rechecked: &[(SuspensionId, Verdict)],
-        recorded: &[(CallIndex, u32)],
-    ) -> Input {
-        let attended = turn.pending().filter(|(_, call, _)| self.presence.attends(&turn.conversation, &call.tool));
-        Input::Tick(Tick {
-            alive: slot.running.keys().map(|(call, _)| *call).collect(),
-            attended: attended.map(|(index, ..)| index).collect(),
-            open_since: self.open_since,
-            rechecked: rechecked.to_vec(),
-            recorded: recorded.to_vec(),
-        })
+    /// Tells a turn that time has passed. `rechecked` holds the verdicts on calls that a timeout would approve.
+    async fn tick(&self, entered: &Entered, rechecked: &[(SuspensionId, Verdict)]) -> Result<bool, Error> {
+        let recorded = self.pipeline.recorded(entered).await?;
+        let ticked = self.pipeline.step(entered, |turn, slot| {
+            let attended = turn.pending().filter(|(_, call, _)| self.presence.attends(&turn.conversation, &call.tool));
+            Some(Input::Tick(Tick {
+                alive: slot.running.keys().map(|(call, _)| *call).collect(),
+                attended: attended.map(|(index, ..)| index).collect(),
+                open_since: self.open_since,
+                rechecked: rechecked.to_vec(),
+                recorded: recorded.clone(),
+            }))
+        });
+        ticked.await
     }
 }
 

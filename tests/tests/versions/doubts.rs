@@ -16,7 +16,7 @@ const ARCHIVE: &str = "data-format-7-doubts.tar.gz";
 /// With this variable, the test that makes a folder keeps its archive in `tests/fixtures`.
 const KEEP: &str = "TOOLGATE_KEEP_DOUBTS_ARCHIVE";
 
-fn setup(server: &Server) -> Setup {
+pub(crate) fn setup(server: &Server) -> Setup {
     let grants = format!(
         "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = {{ region = \"eu\" }}\n\
          grants.http = [{{ url = \"{}\", methods = [\"POST\"], private = true }}]",

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate_tests::effects::Server;
-use toolgate_tests::guests::illegal;
-use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::Client;
+use toolgate_tests::host::Host;
 use toolgate_tests::steps::waiting;
 
+use super::doubts::setup;
 use super::folders::{audit_continues, opened_with, packed};
 use super::root;
 
@@ -16,15 +15,6 @@ const ARCHIVE: &str = "data-format-8-requests.tar.gz";
 
 /// With this variable, the test that makes a folder keeps its archive in `tests/fixtures`.
 const KEEP: &str = "TOOLGATE_KEEP_REQUESTS_ARCHIVE";
-
-fn setup(server: &Server) -> Setup {
-    let grants = format!(
-        "[plugin.program]\ncomponent = \"any\"\ngrants.keyvalue = true\ngrants.config = {{ region = \"eu\" }}\n\
-         grants.http = [{{ url = \"{}\", methods = [\"POST\"], private = true }}]",
-        server.url("/")
-    );
-    Setup::default().settings("expires_ms = 3000000000000").component("program", illegal("program")).tables(&grants)
-}
 
 /// A host whose call has sent a request and asks.
 fn made() -> Host {
@@ -37,15 +27,11 @@ fn made() -> Host {
     host
 }
 
-fn asked(by: &Client) -> Value {
-    by.get("/v1/pending?conversation=c").ok(200)["suspensions"][0].clone()
-}
-
 /// The question is answered, and the call goes on with the recorded answer of the server.
 fn goes_on(archive: &Path) {
     let server = Server::start();
     let mut host = opened_with(archive.to_str().unwrap(), setup(&server));
-    let asked = asked(&host.approver);
+    let asked = host.approver.get("/v1/pending?conversation=c").ok(200)["suspensions"][0].clone();
     let yes = json!({"decision": "answer", "data": "yes"});
     let _ = host.approver.resolve(asked["suspension"].as_str().unwrap(), yes).ok(200);
     let settled = host.agent.settled(&json!({"conversation": "c", "turn": asked["turn"]}));

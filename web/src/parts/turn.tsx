@@ -370,8 +370,8 @@ function Result({ call }: { call: TimelineCall }) {
     <div className="result">
       {call.trusted === false && (
         <p className="call-line">
-          <Badge tone="waiting">not trusted</Badge> A client or a provider reported it. The host did not
-          produce it.
+          <Badge tone="waiting">not trusted</Badge> It is from somebody outside of the host, or may contain
+          what somebody outside sent.
         </p>
       )}
       {ok ? (

@@ -44,9 +44,7 @@ impl Expiry {
         let entered = self.pipeline.turns.enter(id);
         // The policy is asked before the turn is locked. Its answer stays true: the time for other arguments is over.
         let Some(verdict) = self.verdict(&entered, suspension).await? else { return Ok(false) };
-        let rechecked = [(suspension, verdict)];
-        let recorded = self.pipeline.recorded(&entered).await?;
-        self.pipeline.step(&entered, |turn, slot| Some(self.tick(turn, slot, &rechecked, &recorded))).await
+        self.tick(&entered, &[(suspension, verdict)]).await
     }
 
     /// The verdict of the policy on the call; `None` if nothing waits for it any more.

@@ -25,12 +25,14 @@ fn killed_run_is_repeated_as_often_as_others() {
 }
 
 #[test]
-fn runs_that_recorded_a_result_do_not_end_a_call() {
-    check(
-        "server:durable=yes",
-        "restart recorded=1; restart recorded=2; restart recorded=3; restart recorded=4; restart recorded=5; restart recorded=5; \
-         restart recorded=5; restart recorded=5; restart recorded=5",
-        &expect![[r#"
+fn last_run_with_a_result_is_progress() {
+    // Five runs record a result, and four record nothing more. They are killed, or cannot be continued, or their lease ends.
+    for how in ["restart", "repeat 0", "tick +1000"] {
+        let script = [1, 2, 3, 4, 5, 5, 5, 5, 5].map(|run| format!("{how} recorded={run}")).join("; ");
+        check(
+            "server:durable=yes",
+            &script,
+            &expect![[r#"
             0 started #1
             0 started #2
             0 started #3
@@ -43,52 +45,8 @@ fn runs_that_recorded_a_result_do_not_end_a_call() {
             0 settled in_doubt
             turn settled
         "#]],
-    );
-}
-
-#[test]
-fn run_that_cannot_be_continued_counts_from_the_last_result_too() {
-    // Four kills with progress, and then runs that fail while they repeat.
-    check(
-        "server:durable=yes",
-        "restart recorded=1; restart recorded=2; restart recorded=3; restart recorded=4; repeat 0 recorded=5; \
-         repeat 0 recorded=5; repeat 0 recorded=5; repeat 0 recorded=5; repeat 0 recorded=5",
-        &expect![[r#"
-            0 started #1
-            0 started #2
-            0 started #3
-            0 started #4
-            0 started #5
-            0 started #6
-            0 started #7
-            0 started #8
-            0 started #9
-            0 settled in_doubt
-            turn settled
-        "#]],
-    );
-}
-
-#[test]
-fn run_whose_lease_ended_counts_from_the_last_result_too() {
-    check(
-        "server:durable=yes",
-        "tick +1000 recorded=1; tick +1000 recorded=2; tick +1000 recorded=3; tick +1000 recorded=4; tick +1000 recorded=5; \
-         tick +1000 recorded=5; tick +1000 recorded=5; tick +1000 recorded=5; tick +1000 recorded=5",
-        &expect![[r#"
-            0 started #1
-            0 started #2
-            0 started #3
-            0 started #4
-            0 started #5
-            0 started #6
-            0 started #7
-            0 started #8
-            0 started #9
-            0 settled in_doubt
-            turn settled
-        "#]],
-    );
+        );
+    }
 }
 
 #[test]
