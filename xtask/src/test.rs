@@ -27,7 +27,7 @@ use crate::workspace::{self, Invocation};
 const OTHERS: [&str; 3] = ["plugins", "sdk/rust", "tests/illegal"];
 
 /// The disk space that a first run takes, in gigabytes.
-const NEEDED_SPACE: u64 = 12;
+const NEEDED_SPACE: u64 = 14;
 
 /// A step. They run in this order, which puts quick failures first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

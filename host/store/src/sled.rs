@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod archives;
 mod blobs;
+mod call_records;
 mod chain;
 mod check;
 mod cleaning;
@@ -20,7 +21,6 @@ mod journals;
 mod keys;
 mod log;
 mod migrate;
-mod of_calls;
 mod plan;
 mod reader;
 mod reads;
