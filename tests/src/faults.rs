@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
     DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, JournalPage, Journals,
-    Loaded, Log, NewFacts, Outbox, Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault,
+    Loaded, Log, NewFacts, Outbox, Page, Peers, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault,
     StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
@@ -287,6 +287,8 @@ impl Log for MortalStore {
         self.inner.sync().await
     }
 }
+
+impl Peers for MortalStore {}
 
 impl Health for MortalStore {
     fn health(&self) -> StoreHealth {

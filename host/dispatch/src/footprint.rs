@@ -15,15 +15,18 @@ pub(crate) fn text(outcome: &Outcome) -> usize {
 
 /// The usage of a turn, or of several turns together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Footprint {
-    pub(crate) turns: usize,
-    pub(crate) bytes: usize,
-    pub(crate) suspensions: usize,
+pub struct Footprint {
+    pub turns: usize,
+    /// The sizes of what callers, guests, people and clients put into them.
+    pub bytes: usize,
+    /// Open suspensions.
+    pub suspensions: usize,
 }
 
 impl Footprint {
     /// The usage of a turn: none once it has ended. Its size is that of the submission, and of the results so far.
-    pub(crate) fn of(turn: &Turn) -> Self {
+    #[must_use]
+    pub fn of(turn: &Turn) -> Self {
         if turn.is_ended() {
             return Self::default();
         }

@@ -11,6 +11,7 @@ mod indexes;
 mod journal;
 mod log;
 mod outbox;
+mod peers;
 mod policy;
 mod position;
 mod principals;
@@ -19,6 +20,7 @@ mod standing;
 mod store;
 mod tools;
 
+pub use crate::footprint::Footprint;
 pub use audit::{
     Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Recorded, Source, Tampering, Walk,
 };
@@ -32,6 +34,7 @@ pub use indexes::{Audiences, BegunTurns, Filter, FoundSubmission, Indexes, Order
 pub use journal::{JournalPage, Journals, RunJournal};
 pub use log::{Committed, Facts, Feed, Log, TurnEnding, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Report, Subject, Subscribers, TURN_SETTLED};
+pub use peers::{News, PeerCommit, Peers, RunningHost, Share};
 pub use policy::{AsDeclared, Policy, PolicyQuery};
 pub use position::Position;
 pub use principals::Principals;

@@ -177,6 +177,8 @@ impl Observer for Standings {
                 | RowChange::Suspension(_)
                 | RowChange::Audience(_)
                 | RowChange::Kept(_)
+                | RowChange::Open { .. }
+                | RowChange::Length { .. }
                 | RowChange::RetentionTime(_)
                 | RowChange::Delivery(_)
                 | RowChange::Denied(_)

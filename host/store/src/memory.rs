@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, AudienceChange, Audiences, BegunTurns, Commit, Committed, DeliveryRow, Denial, EndedTurn, Facts, Feed,
-    Filter, Head, Health, Indexes, JournalRow, Loaded, Log, NewFacts, Page, Position, RowChange, RunLog, Source,
+    Filter, Head, Health, Indexes, JournalRow, Loaded, Log, NewFacts, Page, Peers, Position, RowChange, RunLog, Source,
     StandingApprovals, StoreFault, Subject, SuspensionRow, Tombstone, TurnEnding, TurnLog,
 };
 use domain::{
@@ -105,8 +105,7 @@ impl State {
     fn check(&self, commit: &Commit) -> Result<(), AppendError> {
         match &commit.facts {
             Some(NewFacts::Turn { turn, expected, .. }) => {
-                let is_removed = self.removed.contains_key(turn);
-                if is_removed || self.logs.get(turn).map_or(0, Vec::len) != *expected as usize {
+                if self.length_differs(*turn, *expected) {
                     return Err(AppendError::Conflict);
                 }
             }
@@ -155,7 +154,13 @@ impl State {
                     let of_call = journals.entry((row.turn, row.call));
                     of_call.or_insert_with(|| self.journal_head(row.turn, row.call)).append(row)?;
                 }
+                RowChange::Length { turn, commits } => {
+                    if self.length_differs(*turn, *commits) {
+                        return Err(AppendError::Conflict);
+                    }
+                }
                 RowChange::Value(_)
+                | RowChange::Open { .. }
                 | RowChange::Due { .. }
                 | RowChange::Ended(..)
                 | RowChange::Suspension(_)
@@ -169,6 +174,10 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    fn length_differs(&self, turn: TurnId, commits: u32) -> bool {
+        self.removed.contains_key(&turn) || self.logs.get(&turn).map_or(0, Vec::len) != commits as usize
     }
 
     fn deliveries_of(&self, of: Subject) -> impl Iterator<Item = (&(Subject, u32, String), &DeliveryRow)> {
@@ -208,8 +217,8 @@ impl State {
                     added += logs::size(&entry);
                     self.journals.entry((turn, call)).or_default().1.push(entry);
                 }
-                // It is beside the state.
-                RowChange::Value(_) => {}
+                // Values are beside the state, and the only host counts in memory.
+                RowChange::Value(_) | RowChange::Open { .. } | RowChange::Length { .. } => {}
                 RowChange::Standing(row) => drop(self.standings.insert(row.standing.id, *row)),
                 RowChange::StandingUse(id) => {
                     if let Some(row) = self.standings.get_mut(&id) {
@@ -343,6 +352,8 @@ impl Log for MemoryStore {
 }
 
 impl Health for MemoryStore {}
+
+impl Peers for MemoryStore {}
 
 #[async_trait]
 impl Indexes for MemoryStore {

@@ -37,7 +37,7 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
     DeliveryRow, Denial, EndedTurn, EndedTurns, Feed, Filter, FoundSubmission, Head, Health, Indexes, JournalPage,
-    Journals, Loaded, Log, Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
+    Journals, Loaded, Log, Outbox, Page, Peers, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
     SuspensionRow, TurnLog,
 };
 use domain::{
@@ -224,6 +224,8 @@ impl Log for PostgresStore {
         self.ask("sync", Work::Sync).await?
     }
 }
+
+impl Peers for PostgresStore {}
 
 impl Health for PostgresStore {
     fn health(&self) -> StoreHealth {

@@ -46,8 +46,8 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, ChainEntry, Checkpoint, Commit, Committed,
     DeliveryRow, Denial, FaultKind, Feed, Filter, FoundSubmission, Head, Health, Indexes, Loaded, Log, NewFacts,
-    Outbox, Page, Position, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject, SuspensionRow,
-    TurnLog,
+    Outbox, Page, Peers, Position, RowChange, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
+    SuspensionRow, TurnLog,
 };
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
@@ -283,6 +283,8 @@ impl Log for SledStore {
         self.ask("sync", Work::Sync).await?
     }
 }
+
+impl Peers for SledStore {}
 
 impl Health for SledStore {
     fn health(&self) -> StoreHealth {

@@ -14,6 +14,7 @@ use super::fault::StoreFault;
 use super::indexes::SuspensionRow;
 use super::outbox::DeliveryRow;
 use super::retention::{CallRecords, EndedTurn, TurnsToRemove};
+use crate::footprint::Footprint;
 
 /// Facts and row changes that the store writes atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +71,11 @@ pub enum RowChange {
     /// Counts the record of this commit, and the entries of journals in the rows before this one, as kept for the principal whose
     /// turn they belong to.
     Kept(PrincipalId),
+    /// Changes what the open turns of a principal use. Only a store that several hosts share counts it
+    /// ([`Peers::open_turns`](super::Peers::open_turns)).
+    Open { principal: PrincipalId, less: Footprint, more: Footprint },
+    /// Changes nothing. Refused with [`AppendError::Conflict`] if the log of this turn has another number of commits.
+    Length { turn: TurnId, commits: u32 },
     /// The time that retention goes by. Replaces the last one.
     RetentionTime(Timestamp),
     /// Creates or changes a delivery.
@@ -123,6 +129,8 @@ impl RowChange {
             | Self::ForgetDenial(_)
             | Self::Audience(_)
             | Self::Kept(_)
+            | Self::Open { .. }
+            | Self::Length { .. }
             | Self::RetentionTime(_)
             | Self::Ended(..) => None,
         }

@@ -119,7 +119,9 @@ impl Keys {
             RowChange::StandingUse(id) => drop(self.standings.insert(*id)),
             RowChange::ForgetStanding(row) => drop(self.standings.insert(row.standing.id)),
             RowChange::ForgetDenial(row) => drop(self.denials.insert((row.conversation.clone(), row.alike))),
+            RowChange::Length { turn, .. } => drop(self.logs.insert(*turn)),
             RowChange::Due { .. }
+            | RowChange::Open { .. }
             | RowChange::Suspension(_)
             | RowChange::Audience(_)
             | RowChange::Kept(_)

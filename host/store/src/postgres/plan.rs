@@ -129,6 +129,8 @@ fn stored(row: &RowChange) -> Result<Stored, StoreFault> {
         | RowChange::Call { .. }
         | RowChange::Due { .. }
         | RowChange::Kept(_)
+        | RowChange::Open { .. }
+        | RowChange::Length { .. }
         | RowChange::RetentionTime(_)
         | RowChange::Forget(..)
         | RowChange::JournalRun { .. }

@@ -302,6 +302,12 @@ impl State {
                 self.suspensions.put(row.id, Recorded { row: row.clone(), record: record() });
             }
             RowChange::Audience(change) => self.audience(change, stored),
+            RowChange::Open { .. } => {}
+            RowChange::Length { turn, commits } => {
+                if self.length(*turn) != Length::Commits(*commits) {
+                    return Err(AppendError::Conflict);
+                }
+            }
             RowChange::Kept(principal) => self.trial.kept.push((principal.clone(), signed(counted.added))),
             RowChange::RetentionTime(at) => self.trial.retention_time = Some(*at),
             RowChange::Delivery(row) => {

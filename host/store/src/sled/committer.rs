@@ -252,10 +252,10 @@ impl<D: Disk> Committer<D> {
             Source::Turn { turn, number } => Some((turn, number)),
             Source::Plugin | Source::Started | Source::Revoked | Source::Removal => None,
         });
-        if let Some((turn, expected)) = log
-            && self.length_differs(turn, expected)?
-        {
-            return Err(AppendError::Conflict);
+        for &(turn, expected) in log.iter().chain(&plan.lengths) {
+            if self.length_differs(turn, expected)? {
+                return Err(AppendError::Conflict);
+            }
         }
         for &(turn, commits) in &plan.turns_to_remove {
             if self.length_differs(turn, commits)? {

@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) holds: Vec<Hold>,
     /// The turns to remove, each with the length that its log must have.
     pub(super) turns_to_remove: Vec<(TurnId, u32)>,
+    /// The lengths that the logs of other turns must have.
+    pub(super) lengths: Vec<(TurnId, u32)>,
     /// The size of the records of the turn, with the one of this commit. If the commit ends the turn, with logs and journals.
     bytes: u64,
     /// The bytes that no earlier commit counted for the principal of the turn: of a record, of entries of journals, and of logs.
@@ -361,6 +363,9 @@ impl Plan {
                 let value = [&[0; STAMP], at.millis().to_be_bytes().as_slice()].concat();
                 self.stamped.push((keys::RETENTION_TIME.to_vec(), value));
             }
+            // One host uses the store, and it counts in memory.
+            RowChange::Open { .. } => {}
+            RowChange::Length { turn, commits } => self.lengths.push((*turn, *commits)),
             RowChange::Kept(principal) => {
                 self.checked.push((keys::kept(principal), Change::Count(signed(self.added), Vec::new())));
             }

@@ -135,3 +135,16 @@ pub(crate) async fn a_claim_that_already_holds_is_no_conflict(store: Subject) {
     assert_eq!(store.find_call(&conversation("d"), &call("a")).await.unwrap(), Some(turn(2)));
     assert_eq!(store.owner(&conversation("e")).await.unwrap(), None);
 }
+
+pub(crate) async fn the_length_of_another_log_can_be_expected(store: Subject) {
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    let expects = |commits| RowChange::Length { turn: turn(1), commits };
+    for other in [0, 2] {
+        let refused = store.append(&with(commit(2, 0, 2), [call_of(2, "a"), expects(other)])).await;
+        assert!(matches!(refused, Err(AppendError::Conflict)), "{other}");
+    }
+    assert_eq!(store.load(turn(2)).await.unwrap(), Loaded::Absent);
+    store.append(&with(commit(2, 0, 2), [call_of(2, "a"), expects(1)])).await.unwrap();
+    let never_begun = RowChange::Length { turn: turn(3), commits: 0 };
+    store.append(&with(commit(2, 1, 3), [never_begun])).await.unwrap();
+}

@@ -90,6 +90,7 @@ laws! {
         only_the_expected_length_is_appended_to
         a_refused_commit_changes_nothing
         exactly_one_of_conflicting_commits_wins
+        the_length_of_another_log_can_be_expected
         a_claim_fails_alone
         a_claim_that_already_holds_is_no_conflict;
     feeds:

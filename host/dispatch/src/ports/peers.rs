@@ -1,0 +1,168 @@
+//! The other hosts that use the same store.
+
+use async_trait::async_trait;
+use domain::{ConversationId, Digest, OwnerId, PrincipalId, Timestamp, ToolName, TurnId};
+
+use super::fault::StoreFault;
+use crate::footprint::Footprint;
+
+/// What a host must know about the other hosts on its store. The functions have the answers of a store that only one host uses.
+///
+/// A host is alive from before its first commit until it leaves, or until another host finds that its lease has ended. Then its
+/// run has ended for ever: it commits nothing more, and its calls can be recovered.
+#[async_trait]
+pub trait Peers: Send + Sync {
+    /// Whether other hosts may commit at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// The part of the work of all hosts that this host does.
+    fn share(&self) -> Share {
+        Share::ALL
+    }
+
+    /// Waits for news about other hosts. Safe to cancel: news that were not returned are returned next.
+    async fn news(&self) -> News {
+        std::future::pending().await
+    }
+
+    /// Those of these runs of hosts that have ended. The caller's own run is not among them.
+    async fn ended_hosts(&self, owners: Vec<OwnerId>) -> Result<Vec<OwnerId>, StoreFault> {
+        Ok(owners)
+    }
+
+    /// The hosts that are alive, by name. Empty if only one host uses the store.
+    async fn hosts(&self) -> Result<Vec<RunningHost>, StoreFault> {
+        Ok(Vec::new())
+    }
+
+    /// Tells the other hosts how many calls this host runs, with the next renewal of its lease.
+    fn report(&self, _running_calls: usize) {}
+
+    /// Tells the other hosts that this host takes no new calls, with the next renewal of its lease.
+    fn drain(&self) {}
+
+    /// The tools that clients at other hosts carry out for a conversation.
+    async fn attached(&self, _conversation: &ConversationId) -> Result<Vec<ToolName>, StoreFault> {
+        Ok(Vec::new())
+    }
+
+    /// Replaces the tools that clients at this host carry out for a conversation.
+    async fn attach(&self, _conversation: &ConversationId, _tools: Vec<ToolName>) -> Result<(), StoreFault> {
+        Ok(())
+    }
+
+    /// What the open turns of a principal use, or those of all principals. `None`: the store does not count it, because the only
+    /// host does.
+    async fn open_turns(&self, _of: Option<&PrincipalId>) -> Result<Option<Footprint>, StoreFault> {
+        Ok(None)
+    }
+}
+
+/// A host that is alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningHost {
+    pub name: String,
+    /// This run of it.
+    pub owner: OwnerId,
+    /// The version of the program.
+    pub version: String,
+    /// Where it serves HTTP.
+    pub address: Option<String>,
+    /// Of the configuration and the keys that all hosts must share.
+    pub config: Digest,
+    pub since: Timestamp,
+    /// When it last renewed its lease.
+    pub renewed: Timestamp,
+    pub running_calls: u64,
+    /// Whether it takes no new calls.
+    pub is_draining: bool,
+}
+
+/// A part of the work that any host can do: each host does the work of other keys. Two hosts may have the same part for some seconds
+/// after a host begins or ends, so doing work twice must be safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    index: u32,
+    hosts: u32,
+}
+
+impl Share {
+    /// The only host does everything.
+    pub const ALL: Self = Self { index: 0, hosts: 1 };
+
+    /// The part of a host, by its place among all hosts.
+    #[must_use]
+    pub fn new(index: u32, hosts: u32) -> Self {
+        Self { index, hosts: hosts.max(1) }
+    }
+
+    /// Whether this host does the work of a key.
+    #[must_use]
+    pub fn has(self, key: &Digest) -> bool {
+        let [a, b, c, d, ..] = *key.as_bytes();
+        u32::from_be_bytes([a, b, c, d]) % self.hosts == self.index
+    }
+
+    /// Whether this host does the work about a turn.
+    #[must_use]
+    pub fn has_turn(self, turn: TurnId) -> bool {
+        self.hosts == 1 || self.has(&Digest::of(turn.bits().to_be_bytes()))
+    }
+
+    /// Whether this host does the work that is not divided.
+    #[must_use]
+    pub const fn is_first(self) -> bool {
+        self.index == 0
+    }
+}
+
+/// News about other hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// They committed, in this order.
+    Commits(Vec<PeerCommit>),
+    /// They made more commits than are told one by one.
+    Missed,
+    /// The run of a host has ended, and this host or another one has to recover its calls.
+    Ended,
+}
+
+/// A commit of another host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerCommit {
+    Turn {
+        turn: TurnId,
+        /// The number of commits in its log before this one.
+        number: u32,
+        conversation: ConversationId,
+        /// The caller of the turn, if the commit ends it.
+        ended: Option<PrincipalId>,
+    },
+    /// A plugin was loaded, unloaded or refused.
+    Plugin,
+    /// The start of a host, a removal, or the revocation of a standing approval.
+    Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_turn_is_in_the_share_of_exactly_one_host() {
+        for hosts in 1..5 {
+            let shares: Vec<Share> = (0..hosts).map(|index| Share::new(index, hosts)).collect();
+            let mut turns_of = vec![0; shares.len()];
+            for number in 0..400 {
+                let of: Vec<usize> =
+                    (0..shares.len()).filter(|at| shares[*at].has_turn(TurnId::from_bits(number))).collect();
+                assert_eq!(of.len(), 1);
+                turns_of[of[0]] += 1;
+            }
+            assert!(turns_of.iter().all(|turns| *turns > 50), "{turns_of:?}");
+        }
+        assert!(Share::ALL.is_first());
+    }
+}
