@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
-use dispatch::ports::{Clock, Disk, Outbox, Store, StoreFault};
+use dispatch::ports::{Clock, Disk, Store, StoreFault};
 use dispatch::{Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
@@ -182,7 +182,7 @@ fn deliver(
     webhooks: &Webhooks,
     data: &Path,
     handle: &Handle,
-    outbox: Arc<dyn Outbox>,
+    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     resolver: Arc<dyn Resolver>,
 ) -> Result<Vec<JoinHandle<()>>, OpenError> {
@@ -197,8 +197,8 @@ fn deliver(
     #[cfg(not(feature = "server"))]
     let (links, _) = (None, data);
     let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
-    let host = Arc::new(handle.clone());
-    Ok(webhooks.deliver(&DeliveryWorker { host, outbox, clock, transport, links }))
+    let (host, outbox, peers) = (Arc::new(handle.clone()), store.clone(), store);
+    Ok(webhooks.deliver(&DeliveryWorker { host, outbox, peers, clock, transport, links }))
 }
 
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay

@@ -1,15 +1,16 @@
 //! Performs the effects of a turn's state: starts the runs that are due and stops the others. Repeating this is safe.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use domain::{
-    Call, CallIndex, Span, Turn, TurnId,
+    Call, CallIndex, OwnerId, Span, Turn, TurnId,
     call::{CallState, Level},
     effect::Effect,
     gate::RuleEffect,
     journal::JournalBounds,
     step::{Durable, RunEnd},
-    turn::{Finished, Input, LastRuns},
+    turn::{EndedHosts, Finished, Input, LastRuns},
 };
 use futures::FutureExt;
 
@@ -210,8 +211,23 @@ impl Pipeline {
         run
     }
 
+    /// The hosts that have ended among the owners of a turn's running calls, and the last runs of these calls.
+    pub(crate) async fn ended_hosts(&self, entered: &Entered) -> Result<EndedHosts, StoreFault> {
+        let owners: BTreeSet<OwnerId> = match &entered.loaded(self.log.as_ref()).await?.turn {
+            Some((turn, _)) => {
+                turn.calls.iter().filter_map(Call::owner).filter(|of| *of != self.shared.owner).collect()
+            }
+            None => BTreeSet::new(),
+        };
+        let owners = match owners.is_empty() {
+            true => Vec::new(),
+            false => self.peers.ended_hosts(owners.into_iter().collect()).await?,
+        };
+        Ok(EndedHosts { owners, recorded: self.recorded(entered).await? })
+    }
+
     /// The last run of each running durable call that recorded a result in its journal.
-    pub(crate) async fn recorded(&self, entered: &Entered) -> Result<LastRuns, StoreFault> {
+    async fn recorded(&self, entered: &Entered) -> Result<LastRuns, StoreFault> {
         let is_meant = |call: &Call| {
             matches!(call.state, CallState::Running(_)) && call.pinned.as_ref().is_some_and(|pinned| pinned.durable)
         };
