@@ -115,7 +115,12 @@ impl Pipeline {
         unchanged: Vec<RowChange>,
     ) -> Result<Extended, Error> {
         entered.renew(slot, self.log.as_ref()).await?;
-        let Some(decided) = self.decide(slot, input)? else { return Ok(Extended::Done(false)) };
+        slot.ending = None;
+        let Some(decided) = self.decide(slot, input)? else {
+            // A superseded run has ended.
+            slot.ending.take().and_then(|key| slot.running.remove(&key));
+            return Ok(Extended::Done(false));
+        };
         match self.advance(&mut CommitTo::Store, slot, decided, unchanged, None).await {
             Ok(()) => Ok(Extended::Done(true)),
             Err(AppendError::Conflict) => Ok(Extended::Conflict),
@@ -197,7 +202,10 @@ impl Pipeline {
         let reserved = handed_over.as_ref().map_or_else(Footprint::default, |reservation| reservation.footprint());
         let commit = Commit::turn(after.id, after.conversation.clone(), version, events).with(unchanged);
         let change = TurnChange { before: before.as_ref(), after: &after, reserved, storage };
+        let ending = slot.ending.take();
         self.committer.commit(commit, Some(&change)).await?;
+        // Its task ends by itself now. It must not be stopped, and the same call may run again.
+        ending.and_then(|key| slot.running.remove(&key));
         if let Some(reservation) = handed_over {
             reservation.hand_over();
         }

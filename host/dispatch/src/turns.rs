@@ -52,6 +52,8 @@ pub(crate) struct Slot {
     pub(crate) turn: Option<(Turn, u32)>,
     /// The guests that this process runs for it, by call and attempt.
     pub(crate) running: HashMap<(CallIndex, u32), RunningCall>,
+    /// The run whose end is being decided. It is no longer running when its end is committed.
+    pub(crate) ending: Option<(CallIndex, u32)>,
 }
 
 /// Keeps a turn in memory while it is held.
