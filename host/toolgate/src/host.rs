@@ -17,6 +17,8 @@ use tokio::task::JoinHandle;
 
 use crate::clock::WallClock;
 use crate::folder::Claim;
+#[cfg(feature = "server")]
+use crate::host_files::HostFiles;
 use crate::record::Actors;
 use crate::upstream_servers::UpstreamServers;
 
@@ -46,6 +48,8 @@ pub struct Host {
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a principal for a change"))]
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
+    #[cfg(feature = "server")]
+    pub(crate) files: HostFiles,
     pub(crate) running: RunningParts,
 }
 

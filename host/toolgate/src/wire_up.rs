@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
-use dispatch::ports::{Clock, Disk, Outbox, Store, StoreFault};
-use dispatch::{Handle, Parts, Start};
+use dispatch::ports::{Clock, Disk, Store, StoreFault};
+use dispatch::{Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings};
@@ -28,6 +28,10 @@ use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, HostPrincipals, Kept, RunningParts};
+#[cfg(feature = "server")]
+use crate::host_files::HostFiles;
+#[cfg(feature = "server")]
+use crate::keys::Keys;
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -61,6 +65,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (on_guests, guests) = guest_threads()?;
+    #[cfg(feature = "server")]
+    let files = host_files(&plan, &data)?;
     let (log, kept, key_value) = open_store(&plan, data.join("store"), &on_guests).await?;
     let (disk, measuring) = disk(plan.memory, &data).await;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
@@ -108,8 +114,20 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     tasks.extend(measuring);
     // Turns in memory are not audited after this run.
     #[cfg(feature = "server")]
-    tasks.extend(checkpoint::start(stored(&kept, &log), &handle, &data, clock.clone()).map_err(unusable)?);
-    tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
+    tasks.extend(
+        checkpoint::start(stored(&kept, &log), &handle, (&data, files.keys.clone()), clock.clone())
+            .map_err(unusable)?,
+    );
+    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
+    #[cfg(feature = "server")]
+    let links = webhooks.send_links().then(|| crate::links::open(&files, handle.clone()));
+    #[cfg(feature = "server")]
+    let links = links.transpose().map_err(unusable)?;
+    #[cfg(not(feature = "server"))]
+    let links = None;
+    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
+    let worker = DeliveryWorker { host: Arc::new(handle.clone()), outbox: log.clone(), clock, transport, links };
+    tasks.extend(webhooks.deliver(&worker));
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {
         handle,
@@ -123,6 +141,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         principals,
         actors,
         data,
+        #[cfg(feature = "server")]
+        files,
         running,
     })
 }
@@ -177,30 +197,6 @@ async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, grants: Vec<String>) -> R
     Ok(owner)
 }
 
-/// Starts the deliveries of webhooks.
-fn deliver(
-    webhooks: &Webhooks,
-    data: &Path,
-    handle: &Handle,
-    outbox: Arc<dyn Outbox>,
-    clock: Arc<dyn Clock>,
-    resolver: Arc<dyn Resolver>,
-) -> Result<Vec<JoinHandle<()>>, OpenError> {
-    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
-    #[cfg(feature = "server")]
-    let links = if webhooks.send_links() {
-        let unusable = |reason| OpenError::Folder { path: data.to_owned(), reason };
-        Some(crate::links::open(data, handle.clone()).map_err(unusable)?)
-    } else {
-        None
-    };
-    #[cfg(not(feature = "server"))]
-    let (links, _) = (None, data);
-    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
-    let host = Arc::new(handle.clone());
-    Ok(webhooks.deliver(&DeliveryWorker { host, outbox, clock, transport, links }))
-}
-
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay
 /// the host. The guests' runtime has no I/O.
 fn requests(resolver: Arc<dyn Resolver>) -> Result<(HttpClient, Background), OpenError> {
@@ -247,6 +243,18 @@ async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()
     }
     let (disk, measuring) = measured(data).await;
     (disk, Some(measuring))
+}
+
+/// The tokens and the keys. A host in memory shares nothing.
+#[cfg(feature = "server")]
+fn host_files(plan: &Plan, data: &Path) -> Result<HostFiles, OpenError> {
+    #[cfg(feature = "postgres")]
+    let shared = if plan.memory { None } else { plan.config.shared_secret()? };
+    #[cfg(feature = "postgres")]
+    let keys = shared.map_or_else(|| Keys::Folder(data.to_owned()), Keys::Shared);
+    #[cfg(not(feature = "postgres"))]
+    let (keys, _) = (Keys::Folder(data.to_owned()), plan);
+    Ok(HostFiles { folder: data.to_owned(), keys })
 }
 
 /// The store, unless it is in memory.
