@@ -7,12 +7,14 @@ mod audit;
 mod calls;
 mod committer;
 mod connect;
+mod documents;
 mod error;
 mod fault;
 mod fence;
 mod inbox;
 mod indexes;
 mod load;
+mod lock;
 mod log;
 mod migrate;
 mod outbox;
@@ -21,14 +23,15 @@ mod reads;
 mod removal;
 mod rows;
 mod session;
+mod settings;
 mod standing;
 mod state;
 mod table;
+mod threads;
 mod tls;
 mod values;
 mod write;
 
-use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -45,16 +48,18 @@ use domain::{
     event::HostStarted, journal::JournalBounds, retention::Removal, standing::StandingRow, suspension::Audience,
     turn::TurnState,
 };
-use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use self::documents::Documents;
 pub use self::error::PostgresError;
+pub use self::settings::{HostIdentity, PostgresSettings};
 
 use self::committer::{Committer, Counters, Work};
 use self::connect::Connector;
 use self::fence::Fence;
 use self::plan::Plan;
-use self::reads::Reads;
+use self::reads::{READ, Reads};
+use self::threads::Threads;
 use self::values::Values;
 use crate::KeyValue;
 use crate::fault::fault;
@@ -62,57 +67,22 @@ use crate::fault::fault;
 /// The maximum number of commits that wait for the committer. Further callers wait for room.
 const MAX_QUEUED: usize = 1024;
 
-/// The operator's settings of the store.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PostgresSettings {
-    /// The connection string, such as `postgres://toolgate@db.example/toolgate`. It may contain the password.
-    pub url: String,
-    /// The password, unless the connection string has it or the server needs none.
-    pub password: Option<String>,
-    /// The number of connections for reads.
-    pub readers: usize,
-    /// The number of connections for the plugins' data.
-    pub values: usize,
-    /// The maximum time for a read, for a transaction, and for a new connection after a loss.
-    pub deadline: Duration,
-    /// How long the start waits for another host to end.
-    pub lock_wait: Duration,
-}
-
-/// Without the password and the connection string, which may contain it.
-impl fmt::Debug for PostgresSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, password: _, readers, values, deadline, lock_wait } = self;
-        f.debug_struct("PostgresSettings")
-            .field("readers", readers)
-            .field("values", values)
-            .field("deadline", deadline)
-            .field("lock_wait", lock_wait)
-            .finish_non_exhaustive()
-    }
-}
-
-impl PostgresSettings {
-    #[must_use]
-    pub fn new(url: impl Into<String>) -> Self {
-        let (deadline, lock_wait) = (Duration::from_secs(10), Duration::from_secs(5));
-        Self { url: url.into(), password: None, readers: 8, values: 4, deadline, lock_wait }
-    }
-}
-
 /// A store in a database that no other host may use at the same time.
 pub struct PostgresStore {
     reads: Reads,
     key_value: KeyValue,
+    documents: Documents,
     failed: watch::Receiver<Option<StoreFault>>,
+    final_failure: watch::Receiver<Option<StoreFault>>,
+    clock_offset: watch::Receiver<i64>,
     counters: Arc<Counters>,
     /// `None` only while the store is dropped.
     queue: Option<mpsc::Sender<Work>>,
     /// Closes when the committer has ended.
     ended: Mutex<std::sync::mpsc::Receiver<()>>,
     deadline: Duration,
-    /// The threads of all connections. The runtime of a caller may have no I/O.
-    runtime: Option<Runtime>,
+    /// Of all connections. They end last.
+    _threads: Threads,
 }
 
 impl PostgresStore {
@@ -123,36 +93,56 @@ impl PostgresStore {
     pub async fn open(settings: &PostgresSettings) -> Result<Self, PostgresError> {
         let deadline = settings.deadline;
         let statements = [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, fence::STATEMENTS];
-        let statements = statements.into_iter().flatten().copied().collect();
-        let connector = Connector::new(&settings.url, settings.password.as_deref(), deadline, statements)?;
-        let threads = runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("toolgate-postgres")
-            .enable_all()
-            .build()
-            .map_err(|error| PostgresError::Refused { attempted: "start its threads", reason: error.to_string() })?;
-        let handle = threads.handle().clone();
-        // It is shut down also if the rest fails.
-        let mut runtime = Threads(Some(threads));
+        let connector = Connector::new(settings, statements.into_iter().flatten().copied().collect())?;
+        let threads = Threads::start(2)?;
+        let handle = threads.handle();
         let (reads, values) = (connector.readers(settings.readers)?, connector.values(settings.values)?);
+        let documents = connector.writes(documents::CONNECTIONS)?;
         let (lock_wait, fence) = (settings.lock_wait, Arc::<Fence>::default());
         let of_host = fence.clone();
-        let connecting = handle.spawn(async move { (connector.writer(lock_wait, None, &of_host).await, connector) });
-        let (session, connector) = connecting
-            .await
-            .map_err(|error| PostgresError::Refused { attempted: "connect", reason: error.to_string() })?;
+        let connecting = async move { Ok((connector.writer(lock_wait, None, &of_host).await?, connector)) };
+        let (session, connector) = threads.run(connecting).await?;
         let ((failing, failed), counters) = (watch::channel(None), Arc::<Counters>::default());
-        let committer = Committer::new(connector, session?, fence.clone(), deadline, failing, counters.clone());
+        let (ending_for_good, final_failure) = watch::channel(None);
+        let committer =
+            Committer::new(connector, session, fence.clone(), deadline, (failing, ending_for_good), counters.clone());
         let ((queue, work), (ending, ended)) = (mpsc::channel(MAX_QUEUED), std::sync::mpsc::channel());
         handle.spawn(async move {
             committer.run(work).await;
             drop::<std::sync::mpsc::Sender<()>>(ending);
         });
         let values = Values::new(handle.clone(), values, deadline, failed.clone(), fence, queue.downgrade());
-        let key_value = KeyValue::on(Arc::new(values));
-        let reads = Reads::new(handle, reads, deadline);
-        let (queue, ended) = (Some(queue), Mutex::new(ended));
-        Ok(Self { reads, key_value, failed, counters, queue, ended, deadline, runtime: runtime.0.take() })
+        Ok(Self {
+            reads: Reads::new(handle.clone(), reads, deadline, READ),
+            key_value: KeyValue::on(Arc::new(values)),
+            documents: Documents::of_store(handle.clone(), documents, settings),
+            failed,
+            final_failure,
+            clock_offset: watch::channel(0).1,
+            counters,
+            queue: Some(queue),
+            ended: Mutex::new(ended),
+            deadline,
+            _threads: threads,
+        })
+    }
+
+    /// Small files that all hosts share.
+    #[must_use]
+    pub fn documents(&self) -> Documents {
+        self.documents.clone()
+    }
+
+    /// Milliseconds to add to the clock of this machine for that of the database.
+    #[must_use]
+    pub fn clock_offset(&self) -> watch::Receiver<i64> {
+        self.clock_offset.clone()
+    }
+
+    /// Why the store takes no commits until the host is started again. `None`: it takes them, or will take them again.
+    #[must_use]
+    pub fn final_failure(&self) -> watch::Receiver<Option<StoreFault>> {
+        self.final_failure.clone()
     }
 
     /// The plugins' key-value data.
@@ -175,17 +165,6 @@ impl PostgresStore {
     }
 }
 
-/// Threads that end in the background: a runtime must not be dropped where blocking is not allowed.
-struct Threads(Option<Runtime>);
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 /// Waits until the queued commits are made, as long as for a transaction: a caller may have given up waiting for one.
 impl Drop for PostgresStore {
     fn drop(&mut self) {
@@ -194,7 +173,6 @@ impl Drop for PostgresStore {
         if ended.recv_timeout(self.deadline) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
             tracing::error!("the store is closed before the database server has answered; queued commits may be lost");
         }
-        drop(Threads(self.runtime.take()));
     }
 }
 

@@ -76,8 +76,8 @@ pub(super) struct Committer {
     /// The time for one transaction, and for a new connection after a loss.
     deadline: Duration,
     failed: watch::Sender<Option<StoreFault>>,
-    /// Whether only a restart of the host ends the failure.
-    is_final: bool,
+    /// A failure that only a restart of the host ends.
+    final_failure: watch::Sender<Option<StoreFault>>,
     /// The time until the next look at the connection.
     pause: Duration,
     counters: Arc<Counters>,
@@ -109,11 +109,11 @@ impl Committer {
         (session, last): (Session, Mark),
         fence: Arc<Fence>,
         deadline: Duration,
-        failed: watch::Sender<Option<StoreFault>>,
+        (failed, final_failure): (watch::Sender<Option<StoreFault>>, watch::Sender<Option<StoreFault>>),
         counters: Arc<Counters>,
     ) -> Self {
-        let (session, is_final, pause) = (Some(session), false, WATCH);
-        Self { connector, session, last, fence, deadline, failed, is_final, pause, counters }
+        let (session, pause) = (Some(session), WATCH);
+        Self { connector, session, last, fence, deadline, failed, final_failure, pause, counters }
     }
 
     /// Returns when all senders of `queue` are dropped and the queue is empty. The lock of the host is then free.
@@ -146,7 +146,7 @@ impl Committer {
     /// Tries again after a failure. Otherwise looks whether the connection is still there, so that the health of the store is known
     /// while nobody commits.
     async fn look(&mut self) {
-        if self.is_final {
+        if self.final_failure.borrow().is_some() {
             return;
         }
         if self.failed.borrow().is_none() {
@@ -391,7 +391,9 @@ impl Committer {
         if is_final || self.failure().is_none() {
             self.counters.failures.fetch_add(1, Ordering::Relaxed);
         }
-        self.is_final = is_final;
+        if is_final {
+            self.final_failure.send_replace(Some(fault.clone()));
+        }
         self.failed.send_replace(Some(fault.clone()));
         fault
     }

@@ -6,22 +6,20 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Row};
 
 use super::error::PostgresError;
 use super::fault::reason;
 use super::fence::{self, Fence, Known, Mark};
+use super::lock::Lock;
 use super::migrate::{SCHEMA, migrate};
-use super::session::{Failure, Session};
+use super::session::Session;
+use super::settings::PostgresSettings;
 use super::tls::Tls;
 
 /// The oldest server whose promises are tested. It has `gen_random_uuid`, which 12 does not have, and its maintainers still repaired it
 /// when this format was made.
 const OLDEST: i32 = 140_000;
-
-/// The key of the lock that one host holds.
-const LOCK: i64 = 0x0074_6f6f_6c67_6174;
 
 /// Makes connections to one database.
 pub(super) struct Connector {
@@ -29,18 +27,16 @@ pub(super) struct Connector {
     config: Config,
     tls: Tls,
     deadline: Duration,
+    lock_wait: Duration,
     writer: Pool,
     /// The statements of the writer.
     statements: Vec<&'static str>,
 }
 
 impl Connector {
-    pub(super) fn new(
-        url: &str,
-        password: Option<&str>,
-        deadline: Duration,
-        statements: Vec<&'static str>,
-    ) -> Result<Self, PostgresError> {
+    pub(super) fn new(settings: &PostgresSettings, statements: Vec<&'static str>) -> Result<Self, PostgresError> {
+        let PostgresSettings { url, password, deadline, lock_wait, .. } = settings;
+        let (deadline, lock_wait) = (*deadline, *lock_wait);
         let (mut config, authorities) = parsed(url)?;
         if let Some(password) = password {
             config.password(password);
@@ -53,7 +49,7 @@ impl Connector {
         }
         let writes = format!("-c idle_in_transaction_session_timeout={}", deadline.as_millis());
         let writer = pool(&config, &tls, &writes, 1, deadline)?;
-        Ok(Self { server: server(&config), config, tls, deadline, writer, statements })
+        Ok(Self { server: server(&config), config, tls, deadline, lock_wait, writer, statements })
     }
 
     /// Connections with these settings of the session.
@@ -65,6 +61,27 @@ impl Connector {
     pub(super) fn readers(&self, size: usize) -> Result<Pool, PostgresError> {
         let timeout = self.deadline.as_millis();
         self.pool(&format!("-c default_transaction_read_only=on -c statement_timeout={timeout}"), size)
+    }
+
+    /// Connections for writes outside of commits.
+    pub(super) fn writes(&self, size: usize) -> Result<Pool, PostgresError> {
+        self.pool(&format!("-c statement_timeout={}", self.deadline.as_millis()), size)
+    }
+
+    /// Checks the server, and makes the tables unless they are there.
+    pub(super) async fn check(&self) -> Result<(), PostgresError> {
+        let session = self.session().await?;
+        let checked = async {
+            check_server(&session).await?;
+            migrate(&session, self.lock_wait).await
+        };
+        let checked = checked.await;
+        session.close();
+        checked
+    }
+
+    async fn session(&self) -> Result<Session, PostgresError> {
+        self.writer.get().await.map(Session::new).map_err(|error| self.unreachable(error))
     }
 
     /// Connections for the plugins' data. A value is on disk with the next commit at the latest, because the server writes one log
@@ -82,8 +99,7 @@ impl Connector {
         known: Option<Known>,
         fence: &Fence,
     ) -> Result<(Session, Mark), PostgresError> {
-        let connection = self.writer.get().await.map_err(|error| self.unreachable(error))?;
-        let session = Session::new(connection);
+        let session = self.session().await?;
         let prepared = async {
             prepare(&session, lock_wait, &self.statements).await?;
             fence::take_over(&session, known, fence).await
@@ -167,13 +183,18 @@ fn server(config: &Config) -> String {
 
 /// Checks the server, takes the lock of the host, and makes the tables.
 async fn prepare(session: &Session, lock_wait: Duration, statements: &[&'static str]) -> Result<(), PostgresError> {
-    let settings = session.query(SETTINGS, &[]).await.map_err(PostgresError::refused("tell its settings"))?;
-    let settings = settings.first().ok_or(PostgresError::ReadOnly)?;
-    check(&Settings::read(settings)?)?;
-    lock(session, lock_wait).await?;
-    migrate(session).await?;
+    check_server(session).await?;
+    if let Some(by) = Lock::of_host("").take(session, lock_wait).await? {
+        return Err(PostgresError::InUse { by });
+    }
+    migrate(session, lock_wait).await?;
     let prepared = session.prepare(statements.iter().copied()).await;
     prepared.map_err(PostgresError::refused("prepare statements"))
+}
+
+async fn check_server(session: &Session) -> Result<(), PostgresError> {
+    let settings = session.query(SETTINGS, &[]).await.map_err(PostgresError::refused("tell its settings"))?;
+    check(&Settings::read(settings.first().ok_or(PostgresError::ReadOnly)?)?)
 }
 
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int AS number, \
@@ -233,29 +254,6 @@ fn check(settings: &Settings) -> Result<(), PostgresError> {
     }
     Ok(())
 }
-
-/// Takes the lock that one host holds as long as its connection.
-async fn lock(session: &Session, wait: Duration) -> Result<(), PostgresError> {
-    let refused = PostgresError::refused;
-    let wait = wait.as_millis().max(1);
-    session.run(&format!("SET lock_timeout = {wait}")).await.map_err(refused("wait for its lock"))?;
-    let locked = session.lock(LOCK).await;
-    match locked {
-        Ok(()) => session.run("SET lock_timeout = 0").await.map_err(refused("wait for its lock")),
-        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-            let holders = session.query(HOLDER, &[&LOCK]).await.map_err(refused("name the other host"))?;
-            let by = holders.first().and_then(|row| row.try_get("holder").ok());
-            Err(PostgresError::InUse { by: by.unwrap_or_else(|| "it has just ended".to_owned()) })
-        }
-        Err(error) => Err(refused("lock the database")(Failure::of("lock")(error))),
-    }
-}
-
-const HOLDER: &str = "SELECT format('%s from %s since %s', application_name, coalesce(host(client_addr), 'the same machine'), \
-    to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS TZ')) AS holder FROM pg_stat_activity JOIN pg_locks USING (pid) \
-    WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND pg_locks.database = \
-    (SELECT oid FROM pg_database WHERE datname = current_database()) \
-    AND ((classid::bigint << 32) | objid::bigint) = $1";
 
 #[cfg(test)]
 mod tests {

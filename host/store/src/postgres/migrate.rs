@@ -1,29 +1,48 @@
-//! The format of the tables. Each format is a file of statements. It runs once, in one transaction of the session that has the lock of
-//! the host.
+//! The format of the tables. Each format is a file of statements. It runs once, in one transaction of a session that has the lock of
+//! the tables.
 
 use std::cmp::Ordering;
+use std::time::Duration;
 
 use super::error::PostgresError;
+use super::lock::Lock;
 use super::session::Session;
 
 /// The schema of all tables.
 pub(super) const SCHEMA: &str = "toolgate";
 
 /// The statements that make each format from the one before.
-const FORMATS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const FORMATS: [&str; 3] = [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// The newest format.
 const KNOWN: i32 = FORMATS.len() as i32;
 
-/// Makes the tables of the newest format.
-pub(super) async fn migrate(session: &Session) -> Result<(), PostgresError> {
-    let refused = PostgresError::refused;
-    let found = found(session).await?;
-    match found.cmp(&KNOWN) {
-        Ordering::Greater => return Err(PostgresError::Newer { found, known: KNOWN }),
-        Ordering::Equal => return Ok(()),
-        Ordering::Less => {}
+/// Makes the tables of the newest format, unless they are there. Waits as long for those who use older tables.
+pub(super) async fn migrate(session: &Session, wait: Duration) -> Result<(), PostgresError> {
+    if is_new(found(session).await?)? {
+        return Ok(());
     }
+    if let Some(by) = Lock::TABLES.take(session, wait).await? {
+        return Err(PostgresError::InUse { by });
+    }
+    let found = found(session).await?;
+    if !is_new(found)? {
+        make(session, found).await?;
+    }
+    Lock::TABLES.free(session).await
+}
+
+/// Whether a format is the newest.
+fn is_new(found: i32) -> Result<bool, PostgresError> {
+    match found.cmp(&KNOWN) {
+        Ordering::Greater => Err(PostgresError::Newer { found, known: KNOWN }),
+        Ordering::Equal => Ok(true),
+        Ordering::Less => Ok(false),
+    }
+}
+
+async fn make(session: &Session, found: i32) -> Result<(), PostgresError> {
+    let refused = PostgresError::refused;
     session.run("BEGIN").await.map_err(refused("begin a migration"))?;
     if found == 0 {
         let made = format!(

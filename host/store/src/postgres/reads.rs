@@ -1,4 +1,5 @@
-//! Reads. They run on the threads of the store, because the runtime of their caller may have no I/O, and each has a deadline.
+//! Reads, and writes outside of commits. They run on the threads of the store, because the runtime of their caller may have no I/O,
+//! and each has a deadline.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,8 @@ use tokio_postgres::types::ToSql;
 use super::fault::{database_fault, no_answer, pool_fault};
 use crate::fault::fault;
 
-const READ: &str = "read what is stored";
+/// What the reads of the ports attempt.
+pub(super) const READ: &str = "read what is stored";
 
 /// The maximum number of damaged records that are counted.
 const MAX_DAMAGED: usize = 10_000;
@@ -41,18 +43,20 @@ impl SetAside {
     }
 }
 
-/// Connections for reads.
+/// Connections for one kind of statements.
 pub(super) struct Reads {
     runtime: Handle,
     pool: Pool,
     deadline: Duration,
+    /// For faults.
+    attempted: &'static str,
     timed_out: AtomicU64,
     pub(super) set_aside: SetAside,
 }
 
 impl Reads {
-    pub(super) fn new(runtime: Handle, pool: Pool, deadline: Duration) -> Self {
-        Self { runtime, pool, deadline, timed_out: AtomicU64::new(0), set_aside: SetAside::default() }
+    pub(super) fn new(runtime: Handle, pool: Pool, deadline: Duration, attempted: &'static str) -> Self {
+        Self { runtime, pool, deadline, attempted, timed_out: AtomicU64::new(0), set_aside: SetAside::default() }
     }
 
     pub(super) fn timed_out(&self) -> u64 {
@@ -64,24 +68,25 @@ impl Reads {
         T: Send + 'static,
         R: Future<Output = Result<T, StoreFault>> + Send,
     {
-        let (pool, set_aside) = (self.pool.clone(), self.set_aside.clone());
+        let (pool, set_aside, attempted) = (self.pool.clone(), self.set_aside.clone(), self.attempted);
         let reading = self.runtime.spawn(async move {
-            let connection = pool.get().await.map_err(pool_fault(READ))?;
-            read(Reader { connection, set_aside }).await
+            let connection = pool.get().await.map_err(pool_fault(attempted))?;
+            read(Reader { connection, attempted, set_aside }).await
         });
         match tokio::time::timeout(self.deadline, reading).await {
-            Ok(read) => read.map_err(fault(READ))?,
+            Ok(read) => read.map_err(fault(attempted))?,
             Err(_) => {
                 self.timed_out.fetch_add(1, Ordering::Relaxed);
-                Err(no_answer(READ))
+                Err(no_answer(attempted))
             }
         }
     }
 }
 
-/// One connection for a read.
+/// One connection.
 pub(super) struct Reader {
     connection: Object,
+    attempted: &'static str,
     pub(super) set_aside: SetAside,
 }
 
@@ -91,8 +96,8 @@ impl Reader {
         statement: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StoreFault> {
-        let statement = self.connection.prepare_cached(statement).await.map_err(database_fault(READ))?;
-        self.connection.query(&statement, parameters).await.map_err(database_fault(READ))
+        let statement = self.connection.prepare_cached(statement).await.map_err(database_fault(self.attempted))?;
+        self.connection.query(&statement, parameters).await.map_err(database_fault(self.attempted))
     }
 
     /// The first row.

@@ -5,6 +5,8 @@
 mod appending;
 mod damage;
 mod deliveries;
+#[cfg(feature = "postgres")]
+mod documents;
 mod feeds;
 mod full_disk;
 mod given;
@@ -14,6 +16,8 @@ mod indexes;
 mod journals;
 mod key_value;
 mod machine;
+#[cfg(feature = "postgres")]
+mod migrating;
 mod on_disk;
 #[cfg(feature = "postgres")]
 mod on_server;

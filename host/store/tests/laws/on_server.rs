@@ -119,32 +119,6 @@ async fn database_of_a_newer_host_is_refused() {
     assert!(matches!(refused, PostgresError::Newer { found: 99, .. }), "{refused}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn database_of_format_1_is_migrated() {
-    if is_left_out("postgres") {
-        return;
-    }
-    let (name, url) = server::database();
-    let store = PostgresStore::open(&settings(url.clone())).await.unwrap();
-    let rows = [owner("ann"), call_of(1, "a"), RowChange::Suspension(row(1, SuspensionState::Open))];
-    store.append(&with(commit(1, 0, 1), rows)).await.unwrap();
-    drop(store);
-    // Format 1 had the same tables otherwise.
-    server::run(&name, "ALTER TABLE toolgate.head DROP COLUMN mark");
-    server::run(&name, "DROP TABLE toolgate.host");
-    server::run(&name, "ALTER TABLE toolgate.audiences ADD COLUMN kind smallint NOT NULL DEFAULT 0");
-    server::run(&name, "ALTER TABLE toolgate.audiences ALTER COLUMN kind DROP DEFAULT");
-    server::run(&name, "UPDATE toolgate.format SET version = 1");
-
-    let store = PostgresStore::open(&settings(url)).await.unwrap();
-    store
-        .append(&with(commit(2, 0, 2), [call_of(2, "b"), RowChange::Suspension(row(2, SuspensionState::Open))]))
-        .await
-        .unwrap();
-    assert_eq!(verified(&store).await, 2);
-    assert!(store.suspension(suspension(1)).await.unwrap().is_some());
-}
-
 /// A store behind a proxy.
 pub(crate) async fn behind_proxy(deadline: Duration) -> (String, Proxy, PostgresStore) {
     let (name, _) = server::database();

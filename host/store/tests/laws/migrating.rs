@@ -1,0 +1,61 @@
+//! Databases of older formats. They are made from the files of those formats, with rows that a store wrote.
+
+use dispatch::ports::{Commit, Indexes as _, Log as _, RowChange};
+use domain::suspension::SuspensionState;
+
+use crate::given::{call_of, commit, owner, row, suspension, with};
+use crate::machine::is_left_out;
+use crate::on_server::{settings, verified};
+use crate::server;
+use crate::store::PostgresStore;
+
+const FORMATS: [&str; 2] =
+    [include_str!("../../src/postgres/schema/1.sql"), include_str!("../../src/postgres/schema/2.sql")];
+
+/// Tables with records. Their columns are the same in all formats, and later ones have more.
+const TABLES: [&str; 5] = ["commits", "conversations", "calls", "suspensions", "unfinished_turns"];
+
+/// A database of this format, in which these commits were made. Returns its connection string.
+async fn database(format: usize, commits: &[Commit]) -> (String, String) {
+    let (name, url) = server::database();
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    for commit in commits {
+        store.append(commit).await.unwrap();
+    }
+    drop(store);
+    let (old, url) = server::database();
+    let tables = format!(
+        "CREATE SCHEMA toolgate; SET search_path = toolgate; \
+         CREATE TABLE format (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), version integer NOT NULL); \
+         INSERT INTO format (version) VALUES ({format}); {}",
+        FORMATS[..format].concat()
+    );
+    server::run(&old, &tables);
+    for table in TABLES {
+        let rows = server::run(&name, &format!("SELECT coalesce(json_agg(t), '[]') FROM toolgate.{table} AS t"));
+        let copied = format!(
+            "INSERT INTO toolgate.{table} SELECT * FROM json_populate_recordset(NULL::toolgate.{table}, $rows${rows}$rows$)"
+        );
+        server::run(&old, &copied);
+    }
+    let head = "UPDATE toolgate.head SET (position, hash) = \
+        (SELECT position, hash FROM toolgate.commits ORDER BY position DESC LIMIT 1)";
+    server::run(&old, head);
+    (old, url)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn database_of_each_older_format_is_migrated() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let open = |number| RowChange::Suspension(row(number, SuspensionState::Open));
+    for format in 1..=FORMATS.len() {
+        let first = with(commit(1, 0, 1), [owner("ann"), call_of(1, "a"), open(1)]);
+        let (_, url) = database(format, &[first, commit(1, 1, 2)]).await;
+        let store = PostgresStore::open(&settings(url)).await.unwrap();
+        store.append(&with(commit(1, 2, 3), [call_of(1, "b"), open(2)])).await.unwrap();
+        assert_eq!(verified(&store).await, 3, "{format}");
+        assert!(store.suspension(suspension(1)).await.unwrap().is_some());
+    }
+}
