@@ -20,6 +20,8 @@ use crate::folder::Claim;
 #[cfg(feature = "server")]
 use crate::host_files::HostFiles;
 use crate::record::Actors;
+#[cfg(feature = "server")]
+use crate::tokens::{TokenError, Tokens};
 use crate::upstream_servers::UpstreamServers;
 
 /// How often a closing host checks whether its calls have ended.
@@ -63,7 +65,7 @@ pub(crate) enum Kept {
         Arc<SledStore>,
     ),
     #[cfg(feature = "postgres")]
-    Database,
+    Database(Arc<store::PostgresStore>),
 }
 
 /// The principals of the HTTP API, once it is open. Without tokens nobody can be revoked.
@@ -116,6 +118,15 @@ impl Host {
     #[must_use]
     pub fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// The tokens: those of its data folder, or those that all hosts on its database share.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    #[cfg(feature = "server")]
+    pub async fn tokens(&self) -> Result<Tokens, TokenError> {
+        self.files.tokens().await
     }
 
     /// The threads that run guests. A task on them can submit many small turns with [`Handle::submit_here`], which saves two

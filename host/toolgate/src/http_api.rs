@@ -27,7 +27,6 @@ use crate::compiler;
 use crate::config::{OauthTable, ServerTable, TlsTable};
 use crate::host::{Host, Kept};
 use crate::record::Actors;
-use crate::revoked::RevokedFile;
 use crate::tokens::Tokens;
 
 /// How long a host that is told to stop waits for the calls that run, by default.
@@ -55,10 +54,7 @@ pub async fn open(
     })?;
     let (folder, now) = (host.data(), host.handle.now());
     crate::backup::clean(folder)?;
-    let sessions = Sessions {
-        key: host.files.keys.signing()?,
-        revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
-    };
+    let sessions = Sessions { key: host.files.keys.signing()?, revoked: host.files.revoked(now).await? };
     let issuer = oauth.map(|table| Arc::new(OfIssuer::new(table)));
     let subjects = issuer.as_ref().map(|issuer| issuer.names().clone());
     // A second API of the same host has the tokens of the same folder.

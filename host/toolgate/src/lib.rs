@@ -60,6 +60,8 @@ mod record;
 #[cfg(feature = "server")]
 mod revoked;
 mod sandboxes;
+#[cfg(feature = "server")]
+mod shared_documents;
 #[cfg(feature = "postgres")]
 mod shared_secret;
 #[cfg(feature = "server")]

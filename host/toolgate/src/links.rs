@@ -16,8 +16,8 @@ struct HostLinks(server::Links);
 ///
 /// # Errors
 /// When the key or the tokens cannot be read or made.
-pub(crate) fn open(files: &HostFiles, handle: dispatch::Handle) -> io::Result<Arc<dyn webhook::LinkMaker>> {
-    let tokens = files.tokens().map_err(io::Error::other)?;
+pub(crate) async fn open(files: &HostFiles, handle: dispatch::Handle) -> io::Result<Arc<dyn webhook::LinkMaker>> {
+    let tokens = files.tokens().await.map_err(io::Error::other)?;
     Ok(Arc::new(HostLinks(server::Links::new(handle, files.keys.signing()?, Arc::new(tokens)))))
 }
 

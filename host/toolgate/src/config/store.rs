@@ -4,6 +4,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "postgres")]
+use domain::{Digest, OwnerId};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, de};
@@ -153,6 +155,40 @@ impl Config {
             settings.readers = usize::try_from(connections.get()).unwrap_or(usize::MAX);
         }
         Ok(Some(settings))
+    }
+
+    /// The same for a host on a data folder, with what the other hosts must know about this run of it.
+    pub(crate) fn database_of(
+        &self,
+        data: &Path,
+        owner: OwnerId,
+    ) -> Result<Option<::store::PostgresSettings>, ConfigError> {
+        let (Some(settings), Some(table)) = (self.database()?, &self.store) else { return Ok(None) };
+        let secret = match self.shared_secret()? {
+            Some(secret) => secret,
+            None => self.own_secret(data)?,
+        };
+        let scheme = if self.server.tls.is_some() { "https" } else { "http" };
+        let host = ::store::HostIdentity {
+            name: table.host().to_owned(),
+            owner,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            address: self.listen.map(|listen| format!("{scheme}://{listen}")),
+            config: self.shared_digest(&secret)?,
+            key: Digest::from_bytes(secret.derived("hosts")),
+        };
+        Ok(Some(::store::PostgresSettings { host, ..settings }))
+    }
+
+    /// The secret of a host that shares none: no other host has it, so it is alone on its database.
+    fn own_secret(&self, data: &Path) -> Result<SharedSecret, ConfigError> {
+        #[cfg(feature = "server")]
+        let own = crate::keys::Keys::Folder(data.to_owned()).mcp();
+        #[cfg(not(feature = "server"))]
+        let own = Ok::<_, std::io::Error>(*Digest::of(data.as_os_str().as_encoded_bytes()).as_bytes());
+        let secret = own.map_err(|error| error.to_string());
+        let secret = secret.and_then(|own| SharedSecret::new(&own).ok_or_else(|| "the key is too short".to_owned()));
+        secret.map_err(|why| self.source.error(&["store"], format!("the keys of the data folder: {why}"), None))
     }
 
     /// The secret that all hosts on the database share. `None`: the data folder has keys of its own.
