@@ -25,6 +25,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Learns of new and revoked tokens, and of revoked sessions.
+    pub(crate) async fn refresh(&self) {
+        tokio::join!(self.ports.auth.refresh(), self.ports.sessions.revoked.refresh());
+    }
+
     /// Counts one more request or stream of a principal, unless it has reached its quota.
     pub(crate) fn begin_request(&self, principal: &Principal, kind: RequestKind) -> Result<InFlightRequest> {
         let begun = self.in_flight.open(principal, &self.ports.handle.quota(&principal.id), kind);

@@ -133,7 +133,7 @@ pub(crate) async fn refresh(extract::State(app): extract::State<App>, request: R
     let route = request.extensions().get::<MatchedPath>();
     let authenticates = route.is_some_and(|route| !PUBLIC.contains(&route.as_str()));
     if authenticates {
-        app.ports.auth.refresh().await;
+        app.refresh().await;
     }
     next.run(request).await
 }
@@ -283,13 +283,16 @@ impl FromRequestParts<App> for Authenticated {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let credential = Credential::of(&parts.uri, &parts.headers, app).await?;
+        let is_readable = app.ports.auth.is_readable();
+        let credential = Credential::of(&parts.uri, &parts.headers, app).await;
+        let credential = credential.map_err(|refusal| if is_readable { refusal } else { Error::unreadable() })?;
         let unknown = || match &credential {
             Credential::Bearer(_) => Error::new(Code::Unauthorized, "the bearer token is not known here"),
             Credential::Access(_) => Error::new(Code::Unauthorized, "the access token has expired"),
             Credential::Session(_) => over(),
         };
-        let by = credential.principal(app).ok_or_else(unknown)?;
+        let refused = || if is_readable { unknown() } else { Error::unreadable() };
+        let by = credential.principal(app).ok_or_else(refused)?;
         credential.is_meant(&parts.method, &parts.headers, app)?;
         if let (Credential::Access(token), Some(expiry)) = (&credential, parts.extensions.get::<Expiry>()) {
             expiry.set(token.expires);

@@ -72,6 +72,12 @@ impl Error {
         error
     }
 
+    /// The tokens cannot be read now, so nobody can be authenticated. The log says why.
+    pub(crate) fn unreadable() -> Self {
+        let detail = "The host cannot read its tokens now, so it cannot tell who you are. Try again later.";
+        Self::new(Code::StoreFailed, detail)
+    }
+
     /// Plugins are still being loaded. Most take a second; a large one that must be compiled takes half a minute.
     pub(crate) fn loading(detail: impl Into<String>) -> Self {
         let mut error = Self::new(Code::Loading, detail);

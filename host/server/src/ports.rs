@@ -168,6 +168,11 @@ pub trait Authenticate: Send + Sync {
     /// check of an open stream and each link. It may wait for a disk, in another thread. The other methods never do.
     async fn refresh(&self) {}
 
+    /// Whether the last [`Authenticate::refresh`] could read the tokens. If not, no token is valid now.
+    fn is_readable(&self) -> bool {
+        true
+    }
+
     /// The principal of this token. `None` for an unknown token.
     fn principal(&self, token: &str) -> Option<Principal>;
 
@@ -237,7 +242,10 @@ pub struct Sessions {
 /// Sessions that were revoked by a log-out. They are stored until they would have expired.
 #[async_trait]
 pub trait RevokedSessions: Send + Sync {
-    /// Whether a session was revoked. Never waits for a disk.
+    /// Learns of sessions that other hosts have revoked, as [`Authenticate::refresh`] does of tokens.
+    async fn refresh(&self) {}
+
+    /// Whether a session was revoked. Never waits for a disk. If this is not known now, every session counts as revoked.
     fn has(&self, session: &SessionMark) -> bool;
 
     /// Revokes a session. When this returns, the revocation is on disk and survives a crash. An implementation with a

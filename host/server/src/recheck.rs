@@ -56,7 +56,7 @@ impl TokenRecheck {
                 biased;
                 () = self.closing.wait() => return None,
                 _ = self.timer.tick() => {
-                    self.app.ports.auth.refresh().await;
+                    self.app.refresh().await;
                     if !self.credential.authenticates(&self.by, &self.app) {
                         return None;
                     }

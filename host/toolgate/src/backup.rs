@@ -93,7 +93,7 @@ impl Backups for HostBackups {
             Kept::Folder(on_disk) => on_disk,
             Kept::Memory => return Err(BackupError::InMemory),
             #[cfg(feature = "postgres")]
-            Kept::Database => return Err(BackupError::InDatabase),
+            Kept::Database(_) => return Err(BackupError::InDatabase),
         };
         let one = self.one.clone().try_lock_owned().map_err(|_| BackupError::Busy)?;
         let (data, work) = (self.data.clone(), self.data.join(WORK));

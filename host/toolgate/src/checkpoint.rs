@@ -1,7 +1,7 @@
 //! Signed checkpoints of the audit: a head of the chain, and the turns that retention removed since the checkpoint before.
 //!
-//! A file has a JSON text, its Ed25519 signature, and the public key. The key is in the data folder, in `audit-key`. A host
-//! makes it at its first start.
+//! A file has a JSON text, its Ed25519 signature, and the public key. The key is in the data folder, in `audit-key`, or comes from
+//! the secret that the hosts on one database share. A host makes it at its first start.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,13 +20,11 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 
 use crate::files::{existing, replace};
-use crate::{folder, keys};
+use crate::folder;
+use crate::keys::Keys;
 
 /// The folder with the checkpoints, in the data folder.
 pub(crate) const FOLDER: &str = "checkpoints";
-
-/// The file with the key, in the data folder.
-const KEY: &str = "audit-key";
 
 /// The checkpoints that are kept. The oldest are removed first.
 const MAX_FILES: usize = 64;
@@ -179,14 +177,13 @@ pub fn verify(file: &str, known: Option<&str>) -> Result<(AuditCheckpoint, Strin
     Ok((checkpoint, signed.public_key))
 }
 
-/// The key of a data folder.
+/// The key that signs checkpoints.
 struct Key(Ed25519KeyPair);
 
 impl Key {
     /// Reads the key, or makes it.
-    fn open(data: &Path) -> io::Result<Self> {
-        let is_new = !data.join(KEY).exists();
-        let seed = keys::read_or_make(data, KEY, "the next start makes a new key for checkpoints")?;
+    fn open(keys: &Keys) -> io::Result<Self> {
+        let (seed, is_new) = keys.audit()?;
         let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|error| io::Error::other(error.to_string()))?;
         let key = Self(key);
         let public_key = key.public();
@@ -212,20 +209,29 @@ impl Key {
     }
 }
 
-/// The public key of a data folder. Makes the key if it is missing.
+/// The public key that verifies the checkpoints of a host. Makes the key if it is missing.
 ///
 /// # Errors
 /// When the key cannot be read or written.
-pub(crate) fn public_key(data: &Path) -> io::Result<String> {
-    Key::open(data).map(|key| key.public())
+pub(crate) fn public_key(keys: &Keys) -> io::Result<String> {
+    Key::open(keys).map(|key| key.public())
 }
 
 /// If turns were removed since the newest checkpoint, signs the head and these removals, and writes them to `checkpoints` in
-/// the data folder.
+/// the data folder, with the key in the folder.
 ///
 /// # Errors
 /// When the audit cannot be read, or the key or the file cannot be read or written.
 pub async fn write(audit: &(impl Audit + ?Sized), data: &Path, now: Timestamp) -> io::Result<Option<PathBuf>> {
+    write_with(audit, data, Keys::Folder(data.to_owned()), now).await
+}
+
+async fn write_with(
+    audit: &(impl Audit + ?Sized),
+    data: &Path,
+    keys: Keys,
+    now: Timestamp,
+) -> io::Result<Option<PathBuf>> {
     let head = audit.head().await.map_err(io::Error::other)?;
     let data = data.to_owned();
     let after = last(audit, &data.join(FOLDER), head.position).await?;
@@ -236,7 +242,7 @@ pub async fn write(audit: &(impl Audit + ?Sized), data: &Path, now: Timestamp) -
     let Head { position: Position(position), hash } = head;
     let (hash, at) = (hash.to_string(), domain::rfc3339(now));
     let checkpoint = AuditCheckpoint { format: FORMAT, position, hash, at, after: after.0, removed };
-    let save = move || save(&data, &Key::open(&data)?, &checkpoint);
+    let save = move || save(&data, &Key::open(&keys)?, &checkpoint);
     tokio::task::spawn_blocking(save).await.map_err(io::Error::other)?.map(Some)
 }
 
@@ -329,16 +335,16 @@ fn positions(folder: &Path) -> io::Result<Vec<u64>> {
 pub(crate) fn start(
     audit: Option<Arc<dyn Store>>,
     handle: &Handle,
-    data: &Path,
+    (data, keys): (&Path, Keys),
     clock: Arc<dyn Clock>,
 ) -> io::Result<Option<JoinHandle<()>>> {
     let Some(audit) = audit else { return Ok(None) };
-    let public_key = public_key(data)?;
+    let public_key = public_key(&keys)?;
     tracing::info!(public_key, "the public key of signed checkpoints of the audit");
     let (mut removals, data) = (handle.removals(), data.to_owned());
     Ok(Some(tokio::spawn(async move {
         loop {
-            match write(audit.as_ref(), &data, clock.now()).await {
+            match write_with(audit.as_ref(), &data, keys.clone(), clock.now()).await {
                 Ok(Some(path)) => tracing::info!(path = %path.display(), "wrote a signed checkpoint of the audit"),
                 Ok(None) => {}
                 Err(error) => tracing::error!(%error, "a signed checkpoint of the audit could not be written"),
@@ -354,6 +360,10 @@ pub(crate) fn start(
 mod tests {
     use super::*;
 
+    fn key_of(data: &tempfile::TempDir) -> Key {
+        Key::open(&Keys::Folder(data.path().to_owned())).unwrap()
+    }
+
     fn checkpoint(position: u64) -> AuditCheckpoint {
         let mut removals = Removals::default();
         removals.add(2, "old".to_owned(), 3);
@@ -366,13 +376,13 @@ mod tests {
     #[test]
     fn changed_text_and_other_keys_are_refused() {
         let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let file = Key::open(data.path()).unwrap().sign(&checkpoint(5)).unwrap();
+        let file = key_of(&data).sign(&checkpoint(5)).unwrap();
         let (read, key) = verify(&file, None).unwrap();
         assert_eq!(read, checkpoint(5));
         assert!(verify(&file, Some(&key)).is_ok());
         let changed = file.replace(r#"\"turns\":5"#, r#"\"turns\":4"#);
         assert!(changed != file && matches!(verify(&changed, None), Err(CheckpointError::Signature)));
-        let by_other = Key::open(other.path()).unwrap().sign(&checkpoint(5)).unwrap();
+        let by_other = key_of(&other).sign(&checkpoint(5)).unwrap();
         let (_, other_key) = verify(&by_other, None).unwrap();
         assert!(matches!(verify(&by_other, Some(&key)), Err(CheckpointError::OtherKey { .. })));
         let claimed = by_other.replace(&other_key, &key);
@@ -394,7 +404,7 @@ mod tests {
         assert_eq!(refused.to_string(), "it has the format 2, and this toolgate knows 1; use a newer toolgate");
         let data = tempfile::tempdir().unwrap();
         let old = AuditCheckpoint { format: 0, ..checkpoint(5) };
-        let refused = verify(&Key::open(data.path()).unwrap().sign(&old).unwrap(), None).unwrap_err();
+        let refused = verify(&key_of(&data).sign(&old).unwrap(), None).unwrap_err();
         assert!(
             matches!(&refused, CheckpointError::Unknown(why) if why == "no toolgate writes the format 0"),
             "{refused}"
@@ -404,7 +414,7 @@ mod tests {
     #[tokio::test]
     async fn newer_checkpoint_is_neither_skipped_nor_replaced() {
         let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let key = Key::open(data.path()).unwrap();
+        let key = key_of(&data);
         save(data.path(), &key, &checkpoint(1)).unwrap();
         let path = data.path().join(FOLDER).join("2.json");
         fs::write(&path, newer()).unwrap();
@@ -426,7 +436,7 @@ mod tests {
     #[test]
     fn newest_checkpoint_is_given_that_is_not_damaged() {
         let data = tempfile::tempdir().unwrap();
-        let key = Key::open(data.path()).unwrap();
+        let key = key_of(&data);
         let paths = [1, 2, 3, 4].map(|position| save(data.path(), &key, &checkpoint(position)).unwrap());
         let signed = fs::read_to_string(&paths[1]).unwrap();
         fs::write(&paths[1], signed.replace(r#"\"turns\":5"#, r#"\"turns\":4"#)).unwrap();
@@ -443,7 +453,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let folder = data.path().join(FOLDER);
         let last = u64::try_from(MAX_FILES).unwrap() + 2;
-        let key = Key::open(data.path()).unwrap();
+        let key = key_of(&data);
         for position in 1..=last {
             save(data.path(), &key, &checkpoint(position)).unwrap();
         }

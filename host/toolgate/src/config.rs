@@ -19,6 +19,8 @@ mod policy;
 mod quota;
 mod retention;
 mod secrets;
+#[cfg(feature = "postgres")]
+mod shared;
 mod source;
 mod store;
 mod upstream;

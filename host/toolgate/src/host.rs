@@ -17,7 +17,11 @@ use tokio::task::JoinHandle;
 
 use crate::clock::WallClock;
 use crate::folder::Claim;
+#[cfg(feature = "server")]
+use crate::host_files::HostFiles;
 use crate::record::Actors;
+#[cfg(feature = "server")]
+use crate::tokens::{TokenError, Tokens};
 use crate::upstream_servers::UpstreamServers;
 
 /// How often a closing host checks whether its calls have ended.
@@ -46,6 +50,8 @@ pub struct Host {
     #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the HTTP API has a principal for a change"))]
     pub(crate) actors: Actors,
     pub(crate) data: PathBuf,
+    #[cfg(feature = "server")]
+    pub(crate) files: HostFiles,
     pub(crate) running: RunningParts,
 }
 
@@ -59,7 +65,7 @@ pub(crate) enum Kept {
         Arc<SledStore>,
     ),
     #[cfg(feature = "postgres")]
-    Database,
+    Database(Arc<store::PostgresStore>),
 }
 
 /// The principals of the HTTP API, once it is open. Without tokens nobody can be revoked.
@@ -112,6 +118,15 @@ impl Host {
     #[must_use]
     pub fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// The tokens: those of its data folder, or those that all hosts on its database share.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    #[cfg(feature = "server")]
+    pub async fn tokens(&self) -> Result<Tokens, TokenError> {
+        self.files.tokens().await
     }
 
     /// The threads that run guests. A task on them can submit many small turns with [`Handle::submit_here`], which saves two

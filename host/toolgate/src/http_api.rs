@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{
     AccessView, Effect, ExplainedStep, Explanation, FindingView, NoteView, PluginState, PluginView, RequestState,
@@ -25,10 +26,11 @@ use crate::checkpoint;
 use crate::compiler;
 use crate::config::{OauthTable, ServerTable, TlsTable};
 use crate::host::{Host, Kept};
-use crate::keys;
 use crate::record::Actors;
-use crate::revoked::RevokedFile;
 use crate::tokens::Tokens;
+
+/// How long a host that is told to stop waits for the calls that run, by default.
+const DRAIN: Duration = Duration::from_secs(10);
 
 /// The HTTP API of a host, for the holders of these tokens. Makes the key of sessions and links at the first start.
 ///
@@ -52,10 +54,7 @@ pub async fn open(
     })?;
     let (folder, now) = (host.data(), host.handle.now());
     crate::backup::clean(folder)?;
-    let sessions = Sessions {
-        key: keys::signing_key(folder)?,
-        revoked: Arc::new(RevokedFile::open(&folder.join("ended-sessions"), now)?),
-    };
+    let sessions = Sessions { key: host.files.keys.signing()?, revoked: host.files.revoked(now).await? };
     let issuer = oauth.map(|table| Arc::new(OfIssuer::new(table)));
     let subjects = issuer.as_ref().map(|issuer| issuer.names().clone());
     // A second API of the same host has the tokens of the same folder.
@@ -86,7 +85,9 @@ pub async fn open(
         about: About {
             address,
             compiler: compiler::status(host.sandbox.clone()).await,
-            audit_key: (!matches!(host.kept, Kept::Memory)).then(|| checkpoint::public_key(folder)).transpose()?,
+            audit_key: (!matches!(host.kept, Kept::Memory))
+                .then(|| checkpoint::public_key(&host.files.keys))
+                .transpose()?,
         },
         settings: ServerSettings { hosts, ..table.settings() },
     })
@@ -97,7 +98,7 @@ pub async fn open(
 /// # Errors
 /// When its file in the data folder cannot be read or written.
 pub fn mcp_key(host: &Host) -> std::io::Result<[u8; 32]> {
-    keys::mcp_key(host.data())
+    host.files.keys.mcp()
 }
 
 /// Why an address is refused: tokens would cross the network in the clear.
@@ -138,6 +139,12 @@ impl ServerTable {
             head_bytes: self.head_bytes.map_or(default.head_bytes, NonZeroUsize::get),
             stall: span(self.stall_ms, default.stall),
         }
+    }
+
+    /// How long a host that is told to stop waits for the calls that run.
+    #[must_use]
+    pub fn drain(&self) -> Duration {
+        self.drain_seconds.map_or(DRAIN, |seconds| Duration::from_secs(seconds.into()))
     }
 
     /// The files for TLS.

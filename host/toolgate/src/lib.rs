@@ -47,6 +47,8 @@ mod folder;
 mod guards;
 mod host;
 #[cfg(feature = "server")]
+mod host_files;
+#[cfg(feature = "server")]
 pub mod http_api;
 #[cfg(feature = "server")]
 mod keys;
@@ -58,6 +60,10 @@ mod record;
 #[cfg(feature = "server")]
 mod revoked;
 mod sandboxes;
+#[cfg(feature = "server")]
+mod shared_documents;
+#[cfg(feature = "postgres")]
+mod shared_secret;
 #[cfg(feature = "server")]
 pub mod tokens;
 mod upstream_servers;

@@ -1,26 +1,24 @@
 //! One-time links for webhooks. The host makes a link when it sends a message; the link's principal must hold a token then.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::SuspensionId;
 use webhook::LinkSettings;
 
-use crate::keys;
-use crate::tokens::Tokens;
+use crate::host_files::HostFiles;
 
 /// Makes the links of this host.
 struct HostLinks(server::Links);
 
-/// The links of the host on this data folder, made with its key and for the holders of its tokens.
+/// The links of a host, made with its key and for the holders of its tokens.
 ///
 /// # Errors
 /// When the key or the tokens cannot be read or made.
-pub(crate) fn open(folder: &Path, handle: dispatch::Handle) -> io::Result<Arc<dyn webhook::LinkMaker>> {
-    let tokens = Tokens::open(folder).map_err(io::Error::other)?;
-    Ok(Arc::new(HostLinks(server::Links::new(handle, keys::signing_key(folder)?, Arc::new(tokens)))))
+pub(crate) async fn open(files: &HostFiles, handle: dispatch::Handle) -> io::Result<Arc<dyn webhook::LinkMaker>> {
+    let tokens = files.tokens().await.map_err(io::Error::other)?;
+    Ok(Arc::new(HostLinks(server::Links::new(handle, files.keys.signing()?, Arc::new(tokens)))))
 }
 
 #[async_trait]

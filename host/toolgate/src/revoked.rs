@@ -1,6 +1,8 @@
 //! Revoked sessions, until they would have expired. A thread appends several revocations to one file, syncs them together and
 //! then answers. A check for revocation reads memory only.
 //!
+//! The hosts on one database have them in a document of the database instead.
+//!
 //! The number is bounded. If one token revokes too many sessions, all its older sessions become revoked. So a client that logs
 //! in and out in a loop only revokes sessions of its own token, and no log-out is refused.
 
@@ -8,6 +10,7 @@ mod file;
 mod known;
 #[cfg(test)]
 mod power_loss;
+mod shared;
 
 use std::io;
 use std::path::Path;
@@ -20,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::file::RevokedLog;
 use self::known::Known;
+pub(crate) use self::shared::RevokedShared;
 
 /// The maximal number of log-outs in the queue of the thread. Others wait until it has room.
 const QUEUE: usize = 256;

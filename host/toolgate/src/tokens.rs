@@ -5,35 +5,42 @@
 //! new or revoked token at the next request. A thread that may block looks at the metadata of the file, and reads a new
 //! file. A look counts for all requests of the next `LOOK`, so that few requests wait for a thread. A change waits as
 //! long before it returns: every later request looks again.
+//!
+//! The hosts on one database have the same text in a document of the database, which a look asks for its version.
 
 mod file;
+mod first;
 mod mcp;
+mod reading;
+#[cfg(test)]
+mod two_hosts;
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::thread;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dispatch::ports::Principals;
-use domain::{
-    Digest, Principal, PrincipalId, Timestamp,
-    principal::{Channel, Role},
-};
+use dispatch::ports::{Clock as _, Principals, StoreFault};
+use domain::{Digest, Principal, PrincipalId, Timestamp, principal::Channel};
+use file::Content;
 pub use file::TokenHolder;
-use file::{Content, Stamp};
 use oauth::is_reserved;
+use reading::{Known, MAX_READ, look};
 use server::Authenticate;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 
-use crate::files::private;
+use crate::clock::WallClock;
+use crate::config::Config;
+#[cfg(feature = "postgres")]
+use crate::config::ConfigError;
+use crate::files::existing;
+use crate::shared_documents::{LOOK, SharedDocuments};
 
 /// The prefix of every token, by which scanners recognise a leaked one.
 const PREFIX: &str = "tg_";
@@ -41,11 +48,8 @@ const PREFIX: &str = "tg_";
 /// The maximal number of tokens. Each authentication compares with all of them.
 const MAX_TOKENS: usize = 10_000;
 
-/// A request needs no look if one began at most this long before it arrived.
-const LOOK: Duration = Duration::from_millis(10);
-
-/// A request waits at most this long for the file.
-const MAX_READ: Duration = Duration::from_secs(10);
+/// The name of the document in the database. It has the content of the file.
+const DOCUMENT: &str = "tokens";
 
 /// Why tokens could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -94,29 +98,38 @@ pub enum TokenError {
     /// The token in this file was revoked.
     #[error("the token in {} was revoked; remove the file, and the next start makes another token", .0.display())]
     Revoked(PathBuf),
+    /// The database of the hosts failed.
+    #[error("the tokens in the database cannot be used: {0}")]
+    Database(#[from] StoreFault),
+    /// The settings of the database are invalid.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The database of the hosts cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error("the tokens in the database cannot be used")]
+    Connect(#[from] store::PostgresError),
     /// The maximal number of tokens is reached.
     #[error("there are {MAX_TOKENS} tokens, which is the maximum; revoke some")]
     TooMany,
 }
 
-/// The tokens of a host.
-#[derive(Debug)]
+/// The tokens of a host, or of all hosts on one database.
 pub struct Tokens {
+    /// The data folder, with the tokens of this machine.
     folder: PathBuf,
+    place: Place,
     known: Arc<RwLock<Known>>,
-    /// Held by the thread that looks at the file for requests.
+    /// Held by the thread that looks for requests.
     looking: Arc<Mutex<()>>,
 }
 
-/// The file when it was last read.
-#[derive(Debug, Default)]
-struct Known {
-    stamp: Option<Stamp>,
-    content: Content,
-    /// When the last look for a request began.
-    looked: Option<Instant>,
-    /// Whether a newer file cannot be read. Then no token is valid.
-    is_outdated: bool,
+/// Where the tokens are.
+enum Place {
+    /// In the data folder.
+    File,
+    /// In the database.
+    Shared(Arc<SharedDocuments>),
 }
 
 impl Tokens {
@@ -125,9 +138,40 @@ impl Tokens {
     /// # Errors
     /// When the file exists and cannot be read.
     pub fn open(folder: &Path) -> Result<Self, TokenError> {
-        let tokens = Self { folder: folder.to_owned(), known: Arc::default(), looking: Arc::default() };
-        tokens.read_again()?;
+        let tokens = Self::of(folder, Place::File);
+        look(&tokens.path(), &tokens.known)?;
         Ok(tokens)
+    }
+
+    /// The tokens of the hosts on a database. The first host that opens them takes over those in its data folder.
+    pub(crate) async fn shared(folder: &Path, documents: Arc<SharedDocuments>) -> Result<Self, TokenError> {
+        let tokens = Self::of(folder, Place::Shared(documents.clone()));
+        if let Some(text) = existing(std::fs::read(tokens.path())).map_err(tokens.io("read"))? {
+            Content::parse(&text, &tokens.path())?;
+            if documents.make(DOCUMENT, text).await? {
+                tracing::info!(from = %tokens.path().display(), "the tokens of the data folder are now in the database");
+            }
+        }
+        tokens.read_again().await?;
+        Ok(tokens)
+    }
+
+    /// The tokens of the host with this configuration, for a command beside it.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    pub async fn configured(config: &Config, folder: &Path) -> Result<Self, TokenError> {
+        #[cfg(feature = "postgres")]
+        if let Some(settings) = config.database()? {
+            let documents = store::Documents::connect(&settings).await?;
+            return Self::shared(folder, Arc::new(SharedDocuments::new(Arc::new(documents)))).await;
+        }
+        let _ = config;
+        Self::open(folder)
+    }
+
+    fn of(folder: &Path, place: Place) -> Self {
+        Self { folder: folder.to_owned(), place, known: Arc::default(), looking: Arc::default() }
     }
 
     /// The name of the file with the first admin token, for programs that can read the data folder.
@@ -139,56 +183,17 @@ impl Tokens {
         folder.join(Self::ADMIN_FILE)
     }
 
-    /// Makes the first admin token and writes it into the data folder, unless there is or was one. Returns whether it did.
-    ///
-    /// # Errors
-    /// [`TokenError`].
-    pub fn first_start(&self, now: Timestamp) -> Result<bool, TokenError> {
-        let is_admin = |holder: &TokenHolder| holder.roles.contains(&Role::Admin);
-        let was_made = self.path().exists() && Self::admin_file(&self.folder).exists();
-        if was_made || self.list()?.iter().any(is_admin) {
-            return Ok(false);
-        }
-        self.make_admin(now)?;
-        Ok(true)
-    }
-
-    /// Whether no token was ever made in the folder.
-    #[must_use]
-    pub fn is_unused(&self) -> bool {
-        !self.path().exists()
-    }
-
-    /// Makes an admin token and writes it into [`Tokens::admin_file`].
-    ///
-    /// # Errors
-    /// [`TokenError`].
-    pub fn make_admin(&self, now: Timestamp) -> Result<(), TokenError> {
-        let taken: Vec<PrincipalId> = self.list()?.into_iter().map(|holder| holder.name).collect();
-        let name = admin_names().find(|name| !taken.contains(name)).ok_or(TokenError::TooMany)?;
-        let token = new_token()?;
-        // The token is written before it is valid. So a kill in between leaves no valid token that nobody has.
-        let path = Self::admin_file(&self.folder);
-        let written = private(&path).and_then(|mut file| {
-            file.write_all(format!("{token}\n").as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(|reason| TokenError::Io { attempted: "write", path, reason })?;
-        let roles = vec![Role::Admin];
-        self.add(TokenHolder { name, roles, groups: Vec::new(), conversation: None, created_at: now }, &token)
-    }
-
     /// Makes a token. It cannot be read again later.
     ///
     /// # Errors
     /// [`TokenError`]. Then nothing has changed.
-    pub fn create(&self, holder: TokenHolder) -> Result<String, TokenError> {
+    pub async fn create(&self, holder: TokenHolder) -> Result<String, TokenError> {
         let token = new_token()?;
-        self.add(holder, &token)?;
+        self.add(holder, &token).await?;
         Ok(token)
     }
 
-    fn add(&self, holder: TokenHolder, token: &str) -> Result<(), TokenError> {
+    async fn add(&self, holder: TokenHolder, token: &str) -> Result<(), TokenError> {
         // Answers under these names would look like expiries, or like answers of the subjects of an issuer.
         if holder.name == PrincipalId::system() || is_reserved(&holder.name) {
             return Err(TokenError::NameReserved(holder.name));
@@ -200,9 +205,10 @@ impl Tokens {
             if content.tokens.len() >= MAX_TOKENS {
                 return Err(TokenError::TooMany);
             }
-            content.tokens.push((holder, digest(token)));
+            content.tokens.push((holder.clone(), digest(token)));
             Ok(())
         })
+        .await
     }
 
     /// Revokes the token of this name. The next request with it is refused. Its open event streams end at their next check
@@ -210,20 +216,21 @@ impl Tokens {
     ///
     /// # Errors
     /// [`TokenError`]. Then nothing has changed.
-    pub fn revoke(&self, name: &PrincipalId) -> Result<(), TokenError> {
+    pub async fn revoke(&self, name: &PrincipalId) -> Result<(), TokenError> {
         self.change(|content| {
             let before = content.tokens.len();
             content.tokens.retain(|(known, _)| known.name != *name);
             if content.tokens.len() == before { Err(TokenError::Unknown(name.clone())) } else { Ok(()) }
         })
+        .await
     }
 
     /// The holders of tokens, oldest token first.
     ///
     /// # Errors
     /// [`TokenError`].
-    pub fn list(&self) -> Result<Vec<TokenHolder>, TokenError> {
-        self.read_again()?;
+    pub async fn list(&self) -> Result<Vec<TokenHolder>, TokenError> {
+        self.read_again().await?;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         Ok(known.content.tokens.iter().map(|(holder, _)| holder.clone()).collect())
     }
@@ -247,94 +254,66 @@ impl Tokens {
         self.folder.join("tokens.json")
     }
 
-    /// Reads the file again if it was replaced.
-    fn read_again(&self) -> Result<(), TokenError> {
-        look(&self.path(), &self.known)
+    fn io(&self, attempted: &'static str) -> impl FnOnce(io::Error) -> TokenError + use<> {
+        let path = self.path();
+        move |reason| TokenError::Io { attempted, path, reason }
     }
 
-    /// As [`Tokens::read_again`], in a thread that may block. At most one thread looks, and its look serves every request
-    /// that arrived before it began.
-    async fn look_elsewhere(&self) -> Result<(), TokenError> {
-        let arrived = Instant::now();
-        if self.was_looked_at(arrived) {
-            return Ok(());
+    /// Changes the tokens so that simultaneous changes of other programs and hosts are all kept.
+    async fn change(
+        &self,
+        mut change: impl FnMut(&mut Content) -> Result<(), TokenError> + Send,
+    ) -> Result<(), TokenError> {
+        match &self.place {
+            Place::File => self.change_file(change)?,
+            Place::Shared(documents) => {
+                let of_document = |text: Option<&[u8]>| {
+                    let parse = |text| Content::parse(text, Path::new(DOCUMENT));
+                    let mut content = text.map(parse).transpose()?.unwrap_or_default();
+                    change(&mut content)?;
+                    content.to_text()
+                };
+                documents.change(DOCUMENT, of_document).await?;
+            }
         }
-        let looking = self.looking.clone().lock_owned().await;
-        if self.was_looked_at(arrived) {
-            return Ok(());
-        }
-        let (known, path) = (self.known.clone(), self.path());
-        let looked = tokio::task::spawn_blocking(move || {
-            let _looking = looking;
-            let began = Instant::now();
-            look(&path, &known)?;
-            known.write().unwrap_or_else(PoisonError::into_inner).looked = Some(began);
-            Ok(())
-        });
-        looked.await.map_err(|error| TokenError::Unreadable { path: self.path(), reason: error.to_string() })?
+        self.changed().await
     }
 
-    /// Whether a look counts for a request that arrived at this time.
-    fn was_looked_at(&self, arrived: Instant) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        !known.is_outdated && known.looked.is_some_and(|began| arrived < began + LOOK)
+    /// After this, no look that began before the change counts at any host.
+    async fn changed(&self) -> Result<(), TokenError> {
+        WallClock.sleep(LOOK).await;
+        self.read_again().await
     }
 
-    /// Reads changed tokens in time: a request does this before it looks at them.
-    async fn refresh_within(&self, time: Duration) {
-        let reason = match tokio::time::timeout(time, self.look_elsewhere()).await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "the disk does not answer in time".to_owned(),
-        };
-        tracing::error!(reason, "the tokens cannot be read, so every token is refused");
-        self.known.write().unwrap_or_else(PoisonError::into_inner).is_outdated = true;
-    }
-
-    /// Changes the file under a lock that programs share, so that simultaneous changes are all kept.
-    fn change(&self, change: impl FnOnce(&mut Content) -> Result<(), TokenError>) -> Result<(), TokenError> {
-        let io = |attempted, path: &Path| {
-            let path = path.to_owned();
-            move |reason| TokenError::Io { attempted, path, reason }
-        };
+    /// Changes the file under a lock that programs share.
+    fn change_file(&self, mut change: impl FnMut(&mut Content) -> Result<(), TokenError>) -> Result<(), TokenError> {
         let lock = self.folder.join("tokens.lock");
-        let lock: File = {
-            let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
-            opened.and_then(|file| file.lock().map(|()| file)).map_err(io("lock", &lock))?
-        };
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
+        let opened = opened.and_then(|file| file.lock().map(|()| file));
+        let _lock: File = opened.map_err(|reason| TokenError::Io { attempted: "lock", path: lock, reason })?;
         let path = self.path();
         let mut content = Content::read(&path)?;
         change(&mut content)?;
-        content.write(&path).map_err(io("write", &path))?;
-        drop(lock);
-        // A look of another host that began before the change does not count afterwards.
-        thread::sleep(LOOK);
-        self.read_again()
+        content.write(&path)
     }
 }
 
-/// Reads the file if it is another one than the last time.
-fn look(path: &Path, known: &RwLock<Known>) -> Result<(), TokenError> {
-    #[cfg(all(test, unix))]
-    tests::LOOKS.set(tests::LOOKS.get() + 1);
-    let failed = |reason| TokenError::Io { attempted: "read the metadata of", path: path.to_owned(), reason };
-    let stamp = Stamp::of(path).map_err(failed)?;
-    let before = known.read().unwrap_or_else(PoisonError::into_inner);
-    if !before.is_outdated && before.stamp == stamp {
-        return Ok(());
+/// Without the digests of the tokens.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens").field("folder", &self.folder).finish_non_exhaustive()
     }
-    drop(before);
-    let content = Content::read(path)?;
-    let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
-    (known.stamp, known.content, known.is_outdated) = (stamp, content, false);
-    Ok(())
 }
 
-/// While the file cannot be read, no token is valid.
+/// While the tokens cannot be read, none is valid.
 #[async_trait]
 impl Authenticate for Tokens {
     async fn refresh(&self) {
         self.refresh_within(MAX_READ).await;
+    }
+
+    fn is_readable(&self) -> bool {
+        !self.known.read().unwrap_or_else(PoisonError::into_inner).is_outdated
     }
 
     fn principal(&self, token: &str) -> Option<Principal> {
@@ -382,12 +361,6 @@ fn principal(holder: &TokenHolder) -> Principal {
     }
 }
 
-/// The names for the holder of the admin token: `admin`, or the first free one of `admin-2`, `admin-3` and so on.
-fn admin_names() -> impl Iterator<Item = PrincipalId> {
-    let names = (1..=MAX_TOKENS).map(|n| if n == 1 { "admin".to_owned() } else { format!("admin-{n}") });
-    names.filter_map(|name| PrincipalId::new(&name).ok())
-}
-
 fn new_token() -> Result<String, TokenError> {
     let mut bits = [0_u8; 32];
     getrandom::fill(&mut bits).map_err(TokenError::NoRandomness)?;
@@ -396,63 +369,4 @@ fn new_token() -> Result<String, TokenError> {
 
 fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::cell::Cell;
-
-    use super::*;
-
-    thread_local! {
-        /// How often this thread has looked at a file.
-        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
-    }
-
-    /// A named pipe simulates a disk that does not answer.
-    #[tokio::test]
-    async fn while_the_file_is_not_read_in_time_no_token_is_valid() {
-        let folder = tempfile::tempdir().unwrap();
-        let tokens = Tokens::open(folder.path()).unwrap();
-        tokens.make_admin(Timestamp::from_millis(1)).unwrap();
-        let token = std::fs::read_to_string(Tokens::admin_file(folder.path())).unwrap();
-        let path = tokens.path();
-        let valid = std::fs::read(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        tokens.refresh_within(Duration::ZERO).await;
-        assert!(tokens.principal(token.trim()).is_none());
-        // The thread that reads the pipe ends.
-        std::fs::write(&path, &valid).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        std::fs::write(&path, &valid).unwrap();
-        tokens.refresh_within(MAX_READ).await;
-        assert!(tokens.principal(token.trim()).is_some());
-    }
-
-    #[tokio::test]
-    async fn no_thread_that_serves_requests_looks_at_the_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let [running, program] = [(); 2].map(|()| Tokens::open(folder.path()).unwrap());
-        for _ in 0..2 {
-            program.make_admin(Timestamp::from_millis(1)).unwrap();
-            let token = std::fs::read_to_string(Tokens::admin_file(folder.path())).unwrap();
-            let looks = LOOKS.get();
-            Authenticate::refresh(&running).await;
-            assert!(running.principal(token.trim()).is_some(), "the next request knows the new token");
-            assert_eq!(LOOKS.get(), looks);
-        }
-    }
-
-    #[tokio::test]
-    async fn requests_after_a_look_do_not_wait_for_the_disk() {
-        let folder = tempfile::tempdir().unwrap();
-        let tokens = Tokens::open(folder.path()).unwrap();
-        let looked = |at| tokens.known.write().unwrap().looked = Some(at);
-        let _disk_that_hangs = tokens.looking.clone().lock_owned().await;
-        looked(Instant::now() + MAX_READ);
-        assert!(matches!(tokio::time::timeout(Duration::ZERO, tokens.look_elsewhere()).await, Ok(Ok(()))));
-        looked(Instant::now().checked_sub(LOOK).unwrap());
-        assert!(tokio::time::timeout(Duration::ZERO, tokens.look_elsewhere()).await.is_err());
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
 use dispatch::ports::{Clock, Disk, Store, StoreFault};
-use dispatch::{Handle, Parts, Start};
+use dispatch::{Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings};
@@ -20,6 +20,8 @@ use webhook::{DeliveryWorker, Http, Webhooks};
 use crate::buckets::StoredBuckets;
 #[cfg(feature = "server")]
 use crate::checkpoint;
+#[cfg(feature = "postgres")]
+use crate::clock::DatabaseClock;
 use crate::clock::{WallClock, mint};
 use crate::compiler::CompilerProgram;
 use crate::config::Config;
@@ -28,9 +30,15 @@ use crate::error::OpenError;
 use crate::folder::{self, Claim};
 use crate::guards;
 use crate::host::{Background, Host, HostPrincipals, Kept, RunningParts};
+#[cfg(feature = "server")]
+use crate::host_files::HostFiles;
+#[cfg(feature = "server")]
+use crate::keys::Keys;
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
+#[cfg(all(feature = "postgres", feature = "server"))]
+use crate::shared_documents::SharedDocuments;
 use crate::upstream_servers::{UpstreamPlan, UpstreamServers};
 
 /// The parts and options of a host.
@@ -61,7 +69,10 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     folder::private(&data).map_err(unusable)?;
     let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (on_guests, guests) = guest_threads()?;
-    let (log, kept, key_value) = open_store(&plan, data.join("store"), &on_guests).await?;
+    let owner = OwnerId::from_bits(mint());
+    let OpenedStore { log, kept, key_value, clock } = open_store(&plan, &data, owner, &on_guests).await?;
+    #[cfg(feature = "server")]
+    let files = host_files(&plan, &data, &kept)?;
     let (disk, measuring) = disk(plan.memory, &data).await;
     let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let (http, sending) = requests(resolver.clone())?;
@@ -71,12 +82,11 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let engine = sandbox(sandbox_settings(&plan.config, plan.compiler.take(), code, buckets, Some(http)))?;
     let guards = guards::open(&plan.config, &engine, &on_guests).await?;
 
-    let clock: Arc<dyn Clock> = Arc::new(WallClock);
     let settings = registry_settings(&mut plan, &data)?;
     let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
     let arguments = max_arguments(&settings);
     let servers = UpstreamServers::open(&plan.config, std::mem::take(&mut plan.upstream), &settings, &clock)?;
-    let owner = begin(log.clone(), clock.as_ref(), [granted(&settings), servers.recorded()].concat()).await?;
+    begin(log.clone(), clock.as_ref(), owner, [granted(&settings), servers.recorded()].concat()).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
     let plugins = registry(&plan, settings, engine.clone(), clock.clone(), events).await?;
@@ -108,8 +118,28 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     tasks.extend(measuring);
     // Turns in memory are not audited after this run.
     #[cfg(feature = "server")]
-    tasks.extend(checkpoint::start(stored(&kept, &log), &handle, &data, clock.clone()).map_err(unusable)?);
-    tasks.extend(deliver(&webhooks, &data, &handle, log.clone(), clock, resolver)?);
+    tasks.extend(
+        checkpoint::start(stored(&kept, &log), &handle, (&data, files.keys.clone()), clock.clone())
+            .map_err(unusable)?,
+    );
+    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
+    #[cfg(feature = "server")]
+    let links = match webhooks.send_links() {
+        true => Some(crate::links::open(&files, handle.clone()).await.map_err(unusable)?),
+        false => None,
+    };
+    #[cfg(not(feature = "server"))]
+    let links = None;
+    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
+    let worker = DeliveryWorker {
+        host: Arc::new(handle.clone()),
+        outbox: log.clone(),
+        peers: log.clone(),
+        clock,
+        transport,
+        links,
+    };
+    tasks.extend(webhooks.deliver(&worker));
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {
         handle,
@@ -123,6 +153,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         principals,
         actors,
         data,
+        #[cfg(feature = "server")]
+        files,
         running,
     })
 }
@@ -168,37 +200,12 @@ fn max_arguments(settings: &RegistrySettings) -> usize {
     of_plugins.fold(settings.limits.arguments, usize::max)
 }
 
-/// Records the start of the host, with what has which access. Returns the id of this run.
-async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, grants: Vec<String>) -> Result<OwnerId, StoreFault> {
-    let owner = OwnerId::from_bits(mint());
+/// Records the start of the host, with what has which access.
+async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, owner: OwnerId, grants: Vec<String>) -> Result<(), StoreFault> {
     let start = Start { owner, version: env!("CARGO_PKG_VERSION"), grants };
     let head = dispatch::begin(log.clone(), log.as_ref(), clock, start).await?;
     tracing::info!(%head, "the head of the audit log at the start");
-    Ok(owner)
-}
-
-/// Starts the deliveries of webhooks.
-fn deliver(
-    webhooks: &Webhooks,
-    data: &Path,
-    handle: &Handle,
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    resolver: Arc<dyn Resolver>,
-) -> Result<Vec<JoinHandle<()>>, OpenError> {
-    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
-    #[cfg(feature = "server")]
-    let links = if webhooks.send_links() {
-        let unusable = |reason| OpenError::Folder { path: data.to_owned(), reason };
-        Some(crate::links::open(data, handle.clone()).map_err(unusable)?)
-    } else {
-        None
-    };
-    #[cfg(not(feature = "server"))]
-    let (links, _) = (None, data);
-    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
-    let (host, outbox, peers) = (Arc::new(handle.clone()), store.clone(), store);
-    Ok(webhooks.deliver(&DeliveryWorker { host, outbox, peers, clock, transport, links }))
+    Ok(())
 }
 
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay
@@ -249,37 +256,62 @@ async fn disk(memory: bool, data: &Path) -> (Arc<dyn Disk>, Option<JoinHandle<()
     (disk, Some(measuring))
 }
 
+/// The tokens and the keys.
+#[cfg(feature = "server")]
+fn host_files(plan: &Plan, data: &Path, kept: &Kept) -> Result<HostFiles, OpenError> {
+    let folder = data.to_owned();
+    #[cfg(feature = "postgres")]
+    if let Kept::Database(database) = kept {
+        let keys = plan.config.shared_secret()?.map_or_else(|| Keys::Folder(folder.clone()), Keys::Shared);
+        let shared = SharedDocuments::new(Arc::new(database.documents()));
+        return Ok(HostFiles { folder, keys, shared: Some(Arc::new(shared)) });
+    }
+    let _ = (plan, kept);
+    Ok(HostFiles { keys: Keys::Folder(folder.clone()), folder, shared: None })
+}
+
 /// The store, unless it is in memory.
 #[cfg(feature = "server")]
 fn stored(kept: &Kept, log: &Arc<dyn Store>) -> Option<Arc<dyn Store>> {
     (!matches!(kept, Kept::Memory)).then(|| log.clone())
 }
 
-/// The store, where it is, and the plugins' values.
+/// The store, where it is, the plugins' values, and the clock that its hosts share.
+struct OpenedStore {
+    log: Arc<dyn Store>,
+    kept: Kept,
+    key_value: KeyValue,
+    clock: Arc<dyn Clock>,
+}
+
 async fn open_store(
     plan: &Plan,
-    path: PathBuf,
+    data: &Path,
+    owner: OwnerId,
     guests: &runtime::Handle,
-) -> Result<(Arc<dyn Store>, Kept, KeyValue), OpenError> {
+) -> Result<OpenedStore, OpenError> {
+    let clock = Arc::new(WallClock);
     if plan.memory {
         let in_memory = MemoryStore::new();
         let key_value = in_memory.key_value();
-        return Ok((Arc::new(in_memory), Kept::Memory, key_value));
+        return Ok(OpenedStore { log: Arc::new(in_memory), kept: Kept::Memory, key_value, clock });
     }
     #[cfg(feature = "postgres")]
-    if let Some(settings) = plan.config.database()? {
-        let opened = store::PostgresStore::open(&settings).await?;
+    if let Some(settings) = plan.config.database_of(data, owner)? {
+        let opened = Arc::new(store::PostgresStore::open(&settings).await?);
+        let clock = Arc::new(DatabaseClock { offset: opened.clock_offset() });
         let key_value = opened.key_value();
-        return Ok((Arc::new(opened), Kept::Database, key_value));
+        return Ok(OpenedStore { log: opened.clone(), kept: Kept::Database(opened), key_value, clock });
     }
-    let at = path.clone();
+    let (path, _) = (data.join("store"), owner);
     // A disk that hangs may hold one thread of the guests, but not the only one.
     let reading_runtime = (guests.metrics().num_workers() > 1).then(|| guests.id());
     let default = store::StoreSettings::default();
     let cache_bytes = plan.config.database_cache_bytes.map_or(default.cache_bytes, NonZeroU64::get);
     let settings = store::StoreSettings { cache_bytes, reading_runtime, ..default };
+    let at = path.clone();
     let opened = tokio::task::spawn_blocking(move || store::open(&path, &settings)).await;
     let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
     let (key_value, opened) = (opened.key_value(), Arc::new(opened));
-    Ok((opened.clone(), Kept::Folder(opened), key_value))
+    Ok(OpenedStore { log: opened.clone(), kept: Kept::Folder(opened), key_value, clock })
 }

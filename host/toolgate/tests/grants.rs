@@ -299,6 +299,27 @@ fn folder_with_the_authorities_of_the_store_is_refused() {
 }
 
 #[test]
+fn folder_with_a_secret_of_the_store_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = place.path().join("toolgate.toml");
+    std::fs::create_dir(place.path().join("granted")).expect("a folder");
+    for key in ["password_file", "key_file"] {
+        let read = |secret: &str| {
+            let store = format!("[store]\nurl = \"postgres://u@db/t\"\n{key} = \"{secret}\"\n");
+            let folder =
+                "[[plugin.p.grants.folders]]\npath = \"granted\"\nat = \"/d\"\n[plugin.p]\ncomponent = \"any\"\n";
+            std::fs::write(&file, format!("{store}{folder}")).expect("a file");
+            let mut config = Config::read(Some(&file))?;
+            (config.data, config.plugins) = (Some(place.path().join("data")), Some(place.path().join("plugins")));
+            config.secrets().map(drop)
+        };
+        read("elsewhere/secret").expect("nothing overlaps");
+        let said = read("granted/secret").expect_err("it overlaps").to_string();
+        assert!(said.contains("overlaps the secret in"), "{key}: {said}");
+    }
+}
+
+#[test]
 fn a_folder_that_reaches_compiled_code_is_refused() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("toolgate.toml");

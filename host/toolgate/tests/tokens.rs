@@ -23,18 +23,23 @@ fn holder(name: &str, roles: &[Role]) -> TokenHolder {
 }
 
 #[cfg(unix)]
+/// On a thread of a test.
+fn block_on<T>(done: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime").block_on(done)
+}
+
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).expect("a file").permissions().mode() & 0o777
 }
 
-#[test]
-fn token_is_known_only_to_its_holder() {
+#[tokio::test]
+async fn token_is_known_only_to_its_holder() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     let groups = vec!["finance".parse().expect("a group"), "night-shift".parse().expect("a group")];
     let bound = TokenHolder { groups, conversation: ConversationId::new("c").ok(), ..holder("page", &[Role::Client]) };
-    let token = tokens.create(bound.clone()).expect("a token");
+    let token = tokens.create(bound.clone()).await.expect("a token");
     assert!(token.starts_with("tg_") && token.len() == 46, "{token}");
     let file = std::fs::read_to_string(folder.path().join("tokens.json")).expect("a file");
     assert!(!file.contains(&token[3..]), "the token itself is stored");
@@ -54,54 +59,54 @@ fn token_is_known_only_to_its_holder() {
     for wrong in ["", "tg_", &token[..45], &format!("{token}x"), &token.to_lowercase()] {
         assert_eq!(tokens.principal(wrong), None, "{wrong}");
     }
-    assert_eq!(tokens.list().expect("a list"), [bound]);
+    assert_eq!(tokens.list().await.expect("a list"), [bound]);
 }
 
-#[test]
-fn mcp_clients_have_a_token_of_the_role_caller() {
+#[tokio::test]
+async fn mcp_clients_have_a_token_of_the_role_caller() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
     let now = Timestamp::from_millis(7);
-    tokens.first_start(now).expect("an admin token");
-    let token = tokens.of_mcp_clients(now).expect("a token");
+    tokens.first_start(now).await.expect("an admin token");
+    let token = tokens.of_mcp_clients(now).await.expect("a token");
     let principal = tokens.principal(&token).expect("a principal");
     assert_eq!(principal.id.as_str(), "mcp");
     assert_eq!(principal.roles.iter().collect::<Vec<_>>(), [Role::Caller]);
-    assert_eq!(tokens.of_mcp_clients(now).expect("the same token"), token);
+    assert_eq!(tokens.of_mcp_clients(now).await.expect("the same token"), token);
     #[cfg(unix)]
     assert_eq!(mode(&folder.path().join("mcp-token")), 0o600);
 
-    tokens.revoke(&principal.id).expect("revokes");
-    assert!(matches!(tokens.of_mcp_clients(now), Err(TokenError::Revoked(_))), "it stays revoked");
+    tokens.revoke(&principal.id).await.expect("revokes");
+    assert!(matches!(tokens.of_mcp_clients(now).await, Err(TokenError::Revoked(_))), "it stays revoked");
     std::fs::remove_file(folder.path().join("mcp-token")).expect("removes");
-    let next = tokens.of_mcp_clients(now).expect("the operator wants one again");
+    let next = tokens.of_mcp_clients(now).await.expect("the operator wants one again");
     assert_ne!(next, token);
 }
 
-#[test]
-fn processes_that_start_at_once_share_the_token_of_mcp_clients() {
+#[tokio::test]
+async fn processes_that_start_at_once_share_the_token_of_mcp_clients() {
     let folder = tempfile::tempdir().expect("a folder");
     let begin = std::sync::Barrier::new(8);
     let made = || {
         let tokens = Tokens::open(folder.path()).expect("tokens");
         begin.wait();
-        tokens.of_mcp_clients(Timestamp::from_millis(7)).expect("a token")
+        block_on(tokens.of_mcp_clients(Timestamp::from_millis(7))).expect("a token")
     };
     let all: std::collections::BTreeSet<String> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(made)).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
     assert_eq!(all.len(), 1);
-    let holders = Tokens::open(folder.path()).expect("tokens").list().expect("a list");
+    let holders = Tokens::open(folder.path()).expect("tokens").list().await.expect("a list");
     assert_eq!(holders.len(), 1, "the others are revoked: {holders:?}");
 }
 
-#[test]
-fn name_of_another_token_is_not_taken_for_mcp_clients() {
+#[tokio::test]
+async fn name_of_another_token_is_not_taken_for_mcp_clients() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
-    tokens.create(holder("mcp", &[Role::Approver])).expect("a token");
-    let token = tokens.of_mcp_clients(Timestamp::from_millis(7)).expect("a token");
+    tokens.create(holder("mcp", &[Role::Approver])).await.expect("a token");
+    let token = tokens.of_mcp_clients(Timestamp::from_millis(7)).await.expect("a token");
     assert_eq!(tokens.principal(&token).expect("a principal").id.as_str(), "mcp-2");
 }
 
@@ -110,12 +115,12 @@ async fn another_program_makes_and_revokes_tokens_of_a_running_host() {
     let folder = tempfile::tempdir().expect("a folder");
     let running = Tokens::open(folder.path()).expect("tokens");
     let program = Tokens::open(folder.path()).expect("tokens");
-    let one = program.create(holder("one", &[Role::Caller])).expect("a token");
-    let two = program.create(holder("two", &[Role::Caller])).expect("a token");
+    let one = program.create(holder("one", &[Role::Caller])).await.expect("a token");
+    let two = program.create(holder("two", &[Role::Caller])).await.expect("a token");
     Authenticate::refresh(&running).await;
     assert!(running.principal(&one).is_some() && running.principal(&two).is_some());
     let name = PrincipalId::new("one").expect("a name");
-    program.revoke(&name).expect("revoked");
+    program.revoke(&name).await.expect("revoked");
     Principals::refresh(&running).await;
     assert!(running.principal(&one).is_none() && running.principal(&two).is_some());
     assert!(!running.is_current(&name, Timestamp::from_millis(7)));
@@ -137,7 +142,7 @@ async fn another_program_makes_and_revokes_tokens_of_a_running_host() {
 async fn file_that_hangs_holds_no_thread_of_its_callers() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
-    let one = tokens.create(holder("one", &[Role::Caller])).expect("a token");
+    let one = tokens.create(holder("one", &[Role::Caller])).await.expect("a token");
     let file = folder.path().join("tokens.json");
     let valid = std::fs::read(&file).expect("a file");
     std::fs::remove_file(&file).expect("removed");
@@ -156,7 +161,7 @@ async fn file_that_hangs_holds_no_thread_of_its_callers() {
 async fn file_of_a_newer_version_is_refused_and_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let running = Tokens::open(folder.path()).expect("tokens");
-    let one = running.create(holder("one", &[Role::Caller])).expect("a token");
+    let one = running.create(holder("one", &[Role::Caller])).await.expect("a token");
     let file = folder.path().join("tokens.json");
     let newer = r#"{"version":2,"tokens":{"one":{"scopes":["all"]}},"more":true}"#;
     std::fs::write(&file, newer).expect("a file");
@@ -165,11 +170,11 @@ async fn file_of_a_newer_version_is_refused_and_kept() {
     let now = Timestamp::from_millis(8);
     for refused in [
         Tokens::open(folder.path()).map(drop),
-        running.list().map(drop),
-        running.create(two()).map(drop),
-        running.revoke(&name),
-        running.make_admin(now),
-        running.first_start(now).map(drop),
+        running.list().await.map(drop),
+        running.create(two()).await.map(drop),
+        running.revoke(&name).await,
+        running.make_admin(now).await,
+        running.first_start(now).await.map(drop),
     ] {
         let refused = refused.expect_err("a newer toolgate wrote the file");
         assert!(matches!(refused, TokenError::Newer { found: 2, known: 1, .. }), "{refused}");
@@ -196,24 +201,24 @@ async fn file_of_a_newer_version_is_refused_and_kept() {
     }
 }
 
-#[test]
-fn token_names_are_unique_and_unknown_ones_are_reported() {
+#[tokio::test]
+async fn token_names_are_unique_and_unknown_ones_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
-    tokens.create(holder("one", &[Role::Caller])).expect("a token");
-    assert!(matches!(tokens.create(holder("one", &[Role::Admin])), Err(TokenError::NameTaken(_))));
-    assert!(matches!(tokens.create(holder("system", &[Role::Admin])), Err(TokenError::NameReserved(_))));
-    assert!(matches!(tokens.revoke(&PrincipalId::new("two").expect("a name")), Err(TokenError::Unknown(_))));
+    tokens.create(holder("one", &[Role::Caller])).await.expect("a token");
+    assert!(matches!(tokens.create(holder("one", &[Role::Admin])).await, Err(TokenError::NameTaken(_))));
+    assert!(matches!(tokens.create(holder("system", &[Role::Admin])).await, Err(TokenError::NameReserved(_))));
+    assert!(matches!(tokens.revoke(&PrincipalId::new("two").expect("a name")).await, Err(TokenError::Unknown(_))));
 }
 
 /// An older toolgate could make such a token.
-#[test]
-fn no_token_has_the_name_of_a_subject() {
+#[tokio::test]
+async fn no_token_has_the_name_of_a_subject() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
-    let refused = tokens.create(holder("oauth:issuer:ann", &[Role::Admin]));
+    let refused = tokens.create(holder("oauth:issuer:ann", &[Role::Admin])).await;
     assert!(matches!(refused, Err(TokenError::NameReserved(_))));
-    let token = tokens.create(holder("oauth.issuer.ann", &[Role::Admin])).expect("a token");
+    let token = tokens.create(holder("oauth.issuer.ann", &[Role::Admin])).await.expect("a token");
     let file = folder.path().join("tokens.json");
     let older = std::fs::read_to_string(&file).expect("a file").replace("oauth.issuer.ann", "oauth:issuer:ann");
     let with = Tokens::open(folder.path()).expect("tokens");
@@ -225,8 +230,8 @@ fn no_token_has_the_name_of_a_subject() {
     assert!(with.named(&name).is_none() && !with.is_current(&name, Timestamp::from_millis(u64::MAX)));
 }
 
-#[test]
-fn two_programs_can_make_tokens_concurrently() {
+#[tokio::test]
+async fn two_programs_can_make_tokens_concurrently() {
     let folder = tempfile::tempdir().expect("a folder");
     std::thread::scope(|scope| {
         for program in 0..4 {
@@ -234,38 +239,41 @@ fn two_programs_can_make_tokens_concurrently() {
             scope.spawn(move || {
                 let tokens = Tokens::open(folder).expect("tokens");
                 for number in 0..10 {
-                    tokens.create(holder(&format!("{program}-{number}"), &[Role::Caller])).expect("a token");
+                    block_on(tokens.create(holder(&format!("{program}-{number}"), &[Role::Caller]))).expect("a token");
                 }
             });
         }
     });
-    assert_eq!(Tokens::open(folder.path()).expect("tokens").list().expect("a list").len(), 40);
+    assert_eq!(Tokens::open(folder.path()).expect("tokens").list().await.expect("a list").len(), 40);
 }
 
-#[test]
-fn first_start_takes_a_free_name_for_its_admin() {
+#[tokio::test]
+async fn first_start_takes_a_free_name_for_its_admin() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
-    assert!(tokens.is_unused());
-    tokens.create(holder("admin", &[Role::Caller])).expect("a token");
-    assert!(!tokens.is_unused());
-    assert!(tokens.first_start(Timestamp::from_millis(1)).expect("a start"));
-    let names: Vec<_> = tokens.list().expect("a list").iter().map(|holder| holder.name.to_string()).collect();
+    assert!(tokens.is_unused().await.expect("a look"));
+    tokens.create(holder("admin", &[Role::Caller])).await.expect("a token");
+    assert!(!tokens.is_unused().await.expect("a look"));
+    assert!(tokens.first_start(Timestamp::from_millis(1)).await.expect("a start"));
+    let names: Vec<_> = tokens.list().await.expect("a list").iter().map(|holder| holder.name.to_string()).collect();
     assert_eq!(names, ["admin", "admin-2"]);
 }
 
-#[test]
-fn first_start_makes_one_admin_token_in_private_files() {
+#[tokio::test]
+async fn first_start_makes_one_admin_token_in_private_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let tokens = Tokens::open(folder.path()).expect("tokens");
-    assert!(tokens.first_start(Timestamp::from_millis(1)).expect("a start"));
+    assert!(tokens.first_start(Timestamp::from_millis(1)).await.expect("a start"));
     let token = std::fs::read_to_string(Tokens::admin_file(folder.path())).expect("a token");
     assert!(tokens.principal(token.trim()).is_some_and(|admin| admin.roles.has(Role::Admin)));
-    assert!(!tokens.first_start(Timestamp::from_millis(2)).expect("a start"));
+    assert!(!tokens.first_start(Timestamp::from_millis(2)).await.expect("a start"));
     #[cfg(unix)]
     for name in ["admin-token", "tokens.json"] {
         assert_eq!(mode(&folder.path().join(name)), 0o600, "{name}");
     }
-    tokens.revoke(&PrincipalId::new("admin").expect("a name")).expect("revoked");
-    assert!(!tokens.first_start(Timestamp::from_millis(3)).expect("a start"), "a host without tokens is not a new one");
+    tokens.revoke(&PrincipalId::new("admin").expect("a name")).await.expect("revoked");
+    assert!(
+        !tokens.first_start(Timestamp::from_millis(3)).await.expect("a start"),
+        "a host without tokens is not a new one"
+    );
 }

@@ -128,7 +128,7 @@ impl Mcp {
         };
         let opened = Opened::new(config, (listener, hosts, limits), self.cache.compiled(), false).await?;
         let Some(opened) = opened else { return Ok(Started::Elsewhere) };
-        use_token(&mut self.host, &opened.tokens)?;
+        use_token(&mut self.host, &opened.tokens).await?;
         let by = self.principal(&opened.tokens)?;
         terminal.note(&format!("the host of this MCP client has its console at {}\n", opened.url));
         let signal = stop_signal()?;
@@ -177,9 +177,9 @@ fn own_folder(host: &mut Connection) -> Result<PathBuf, Report> {
 }
 
 /// Uses the token of MCP clients on this machine, unless the user names another one.
-fn use_token(host: &mut Connection, tokens: &Tokens) -> Result<(), Report> {
+async fn use_token(host: &mut Connection, tokens: &Tokens) -> Result<(), Report> {
     if host.token.is_none() && host.token_file.is_none() {
-        host.token = Some(tokens.of_mcp_clients(WallClock.now())?);
+        host.token = Some(tokens.of_mcp_clients(WallClock.now()).await?);
     }
     Ok(())
 }
@@ -199,7 +199,11 @@ pub(super) fn is_running(host: &mut Connection) -> Result<bool, Report> {
     let folder = own_folder(host)?;
     let is_running = Found::of_running(&folder).map_err(|why| client::foreign(&folder, &why))?.is_some();
     if is_running {
-        use_token(host, &Tokens::open(&folder)?)?;
+        super::runtime()?.block_on(async {
+            let config = named_config(host)?;
+            let tokens = Tokens::configured(&config, &folder).await?;
+            use_token(host, &tokens).await
+        })?;
     }
     Ok(is_running)
 }

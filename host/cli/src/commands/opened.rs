@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use dispatch::ports::Clock as _;
 use server::Tls;
 use tokio::net::TcpListener;
 use toolgate::config::{Config, ServerTable};
 use toolgate::tokens::Tokens;
-use toolgate::{Host, OpenError, WallClock};
+use toolgate::{Host, OpenError};
 
 use crate::address::Published;
 use crate::report::{Exit, Report};
@@ -46,7 +45,7 @@ impl Opened {
     /// Opens the host of a configuration that names its folders. Its plugins are loaded in the background. `None` if another
     /// host runs on the data folder.
     pub(super) async fn new(
-        config: Config,
+        mut config: Config,
         (listener, hosts, limits): (TcpListener, Vec<String>, ServerTable),
         compiled: Option<PathBuf>,
         memory: bool,
@@ -58,6 +57,7 @@ impl Opened {
         let questions = config.questions_in_clients.unwrap_or(true);
         let tls = limits.tls_files().map(Tls::open).transpose().context("cannot serve HTTPS")?;
         let listen = listener.local_addr().context("cannot find out where the host listens")?;
+        config.listen = Some(listen);
         let builder = Host::builder().config(config).compiler(super::compiler()?);
         #[cfg(feature = "upstream")]
         let builder = builder.upstreams(Some(super::supervisor()?));
@@ -67,8 +67,8 @@ impl Opened {
             Err(OpenError::InUse(_)) => return Ok(None),
             opened => opened?,
         };
-        let tokens = Arc::new(Tokens::open(&data)?);
-        let is_first_start = tokens.first_start(WallClock.now())?;
+        let tokens = Arc::new(host.tokens().await?);
+        let is_first_start = tokens.first_start(host.handle().now()).await?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", near(listen));
         let address = Published::new(&data, &url).context("cannot write the host's address")?;

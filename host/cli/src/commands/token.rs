@@ -1,4 +1,4 @@
-//! `token`: makes, lists and revokes bearer tokens in the data folder. A running host sees the change at its next
+//! `token`: makes, lists and revokes bearer tokens, in the data folder or in the database of the hosts. A running host sees the change at its next
 //! request.
 
 use anyhow::Context as _;
@@ -8,6 +8,7 @@ use dispatch::ports::Clock as _;
 use domain::{ConversationId, PrincipalId, ids::Group, principal::Role};
 use serde_json::json;
 use toolgate::WallClock;
+use toolgate::config::Config;
 use toolgate::tokens::{TokenHolder, Tokens};
 
 use super::Run;
@@ -83,6 +84,18 @@ fn role() -> impl TypedValueParser<Value = Role> {
 
 impl Run for Token {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        super::runtime()?.block_on(self.done(terminal))
+    }
+}
+
+/// The tokens of the host on a data folder.
+async fn opened(data: &Data) -> Result<Tokens, Report> {
+    let config = Config::read(data.config.as_deref())?;
+    Ok(Tokens::configured(&config, &data.folder()?).await?)
+}
+
+impl Token {
+    async fn done(self, terminal: &Terminal) -> Result<(), Report> {
         match self.command {
             Subcommands::Create { name, mut roles, mut groups, conversation, json, data } => {
                 let folder = data.folder()?;
@@ -93,13 +106,13 @@ impl Run for Token {
                 groups.sort_unstable();
                 groups.dedup();
                 let now = WallClock.now();
-                let tokens = Tokens::open(&folder)?;
-                let is_first = tokens.is_unused();
+                let tokens = opened(&data).await?;
+                let is_first = tokens.is_unused().await?;
                 let shown = name.to_string();
-                let token = tokens.create(TokenHolder { name, roles, groups, conversation, created_at: now })?;
+                let token = tokens.create(TokenHolder { name, roles, groups, conversation, created_at: now }).await?;
                 if is_first {
                     // `serve` makes one only where nobody is an admin. The commands of the folder's owner need one.
-                    tokens.make_admin(now)?;
+                    tokens.make_admin(now).await?;
                     let file = Tokens::admin_file(&folder);
                     terminal.note(&format!("An admin token for this folder's owner is in {}.\n", file.display()));
                 }
@@ -107,12 +120,12 @@ impl Run for Token {
                 terminal.line(if json { json!({"name": shown, "token": token}).to_string() } else { token })?;
             }
             Subcommands::List { json, data } => {
-                for holder in Tokens::open(&data.folder()?)?.list()? {
+                for holder in opened(&data).await?.list().await? {
                     terminal.line(line(&holder, json, terminal))?;
                 }
             }
             Subcommands::Revoke { name, json, data } => {
-                Tokens::open(&data.folder()?)?.revoke(&name)?;
+                opened(&data).await?.revoke(&name).await?;
                 let revoked = json!({"name": name.as_str(), "revoked": true});
                 terminal.line(if json { revoked.to_string() } else { format!("the token of {name} is revoked") })?;
             }

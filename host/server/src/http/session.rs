@@ -78,6 +78,9 @@ pub(crate) async fn log_in(
     Params(NoParams {}): Params<NoParams>,
     LogIn { peer, is_secure, body: api::LogIn { token } }: LogIn<api::LogIn>,
 ) -> Result<Response> {
+    if !app.ports.auth.is_readable() {
+        return Err(Error::unreadable());
+    }
     let by = app.ports.auth.principal(&token);
     let by =
         by.ok_or_else(|| wrong(&app, peer, Error::new(Code::Unauthorized, "this host does not know the token")))?;

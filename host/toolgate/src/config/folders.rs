@@ -184,7 +184,8 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
         config.plugin.values().flat_map(|table| table.grants.secrets.values().filter_map(|it| it.file.as_ref()));
     let secrets = secrets.chain(config.webhook.iter().filter_map(|table| table.secret_file.as_ref()));
     let secrets = secrets.chain(config.upstream.values().filter_map(|table| table.token_file.as_ref()));
-    let secrets = secrets.chain(config.store.iter().filter_map(|table| table.password_file.as_ref()));
+    let of_store = config.store.iter().flat_map(|table| [&table.password_file, &table.key_file]);
+    let secrets = secrets.chain(of_store.flatten());
     files.extend(secrets.map(|file| ("the secret in".to_owned(), beside(file))));
     files.extend(config.files_of_upstreams());
     files

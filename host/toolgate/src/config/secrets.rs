@@ -62,7 +62,8 @@ fn variable_of(variable: &str) -> Result<String, String> {
     })
 }
 
-fn file_of(file: &Path) -> Result<String, String> {
+/// The bytes of a file that only its owner should read.
+pub(super) fn bytes_of(file: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("cannot read the file {}: {error}", file.display());
     let found = std::fs::metadata(file).map_err(failed)?;
     if !found.is_file() || found.len() > MAX_SECRET {
@@ -72,8 +73,11 @@ fn file_of(file: &Path) -> Result<String, String> {
     if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o077 != 0 {
         tracing::warn!(file = %file.display(), "the file of a secret is open to other users; run `chmod 600` on it");
     }
-    let bytes = std::fs::read(file).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("the file {} is not UTF-8", file.display()))?;
+    std::fs::read(file).map_err(failed)
+}
+
+fn file_of(file: &Path) -> Result<String, String> {
+    let text = String::from_utf8(bytes_of(file)?).map_err(|_| format!("the file {} is not UTF-8", file.display()))?;
     let value = text.strip_suffix('\n').unwrap_or(&text);
     Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())
 }

@@ -24,6 +24,16 @@ impl Source {
         Some(&*self.file).filter(|file| !file.as_os_str().is_empty())
     }
 
+    #[cfg(feature = "postgres")]
+    pub(super) fn path(&self) -> &Path {
+        &self.file
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The folder of the file. Paths in the file are relative to it.
     pub(super) fn beside(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))

@@ -4,6 +4,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "postgres")]
+use domain::{Digest, OwnerId};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, de};
@@ -12,6 +14,11 @@ use serde::{Deserialize, Deserializer, de};
 use super::secrets;
 use super::source::Source;
 use super::{Config, ConfigError};
+#[cfg(feature = "postgres")]
+use crate::shared_secret::SharedSecret;
+
+/// The maximum length of the name of a host.
+const MAX_NAME: usize = 64;
 
 /// The connection to a PostgreSQL server that keeps the turns.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -29,9 +36,28 @@ pub struct StoreTable {
     /// The number of connections for reads. There are four for the data of plugins and one for commits besides. Default: 8.
     #[serde(default)]
     pub connections: Option<NonZeroU32>,
+    /// The name of this host among the hosts on the database: 1 to 64 letters, digits, `-`, `_` and `.`. Default: "toolgate".
+    #[serde(default)]
+    pub host: Option<String>,
+    /// The file with the secret that all hosts on the database share, relative to the configuration: at least 32 random bytes. The
+    /// keys for sessions, links, MCP clients and checkpoints come from it. Default: none, so that each data folder has keys of its
+    /// own, and one host at a time can use the database.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
 }
 
 impl StoreTable {
+    fn of_url(url: &str) -> Self {
+        let url = url.to_owned();
+        Self { url, password_env: None, password_file: None, connections: None, host: None, key_file: None }
+    }
+
+    /// The name of this host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.host.as_deref().unwrap_or("toolgate")
+    }
+
     /// The file with the authorities of the server's certificate, relative to the working folder of the host. It decides which
     /// server gets the password and keeps the turns.
     pub(super) fn authorities(&self) -> Option<&Path> {
@@ -43,11 +69,13 @@ impl StoreTable {
 /// Without the connection string, which may contain the password.
 impl fmt::Debug for StoreTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, password_env, password_file, connections } = self;
+        let Self { url: _, password_env, password_file, connections, host, key_file } = self;
         f.debug_struct("StoreTable")
             .field("password_env", password_env)
             .field("password_file", password_file)
             .field("connections", connections)
+            .field("host", host)
+            .field("key_file", key_file)
             .finish_non_exhaustive()
     }
 }
@@ -66,7 +94,7 @@ pub(super) fn string_or_table<'de, D: Deserializer<'de>>(deserializer: D) -> Res
         }
 
         fn visit_str<E: de::Error>(self, url: &str) -> Result<StoreTable, E> {
-            Ok(StoreTable { url: url.to_owned(), password_env: None, password_file: None, connections: None })
+            Ok(StoreTable::of_url(url))
         }
 
         fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<StoreTable, A::Error> {
@@ -100,6 +128,11 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
     if table.password_env.is_some() && table.password_file.is_some() {
         return Err(error("the password of the store has two sources", "keep `password_env` or `password_file`"));
     }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !(1..=MAX_NAME).contains(&table.host().len()) || !table.host().chars().all(is_plain) {
+        let message = format!("the name of the host is not 1 to {MAX_NAME} letters, digits, `-`, `_` and `.`");
+        return Err(source.error(&["store", "host"], message, Some("give each host a short name".to_owned())));
+    }
     Ok(())
 }
 
@@ -122,6 +155,56 @@ impl Config {
             settings.readers = usize::try_from(connections.get()).unwrap_or(usize::MAX);
         }
         Ok(Some(settings))
+    }
+
+    /// The same for a host on a data folder, with what the other hosts must know about this run of it.
+    pub(crate) fn database_of(
+        &self,
+        data: &Path,
+        owner: OwnerId,
+    ) -> Result<Option<::store::PostgresSettings>, ConfigError> {
+        let (Some(settings), Some(table)) = (self.database()?, &self.store) else { return Ok(None) };
+        let secret = match self.shared_secret()? {
+            Some(secret) => secret,
+            None => self.own_secret(data)?,
+        };
+        let scheme = if self.server.tls.is_some() { "https" } else { "http" };
+        let host = ::store::HostIdentity {
+            name: table.host().to_owned(),
+            owner,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            address: self.listen.map(|listen| format!("{scheme}://{listen}")),
+            config: self.shared_digest(&secret)?,
+            key: Digest::from_bytes(secret.derived("hosts")),
+        };
+        Ok(Some(::store::PostgresSettings { host, ..settings }))
+    }
+
+    /// The secret of a host that shares none: no other host has it, so it is alone on its database.
+    fn own_secret(&self, data: &Path) -> Result<SharedSecret, ConfigError> {
+        #[cfg(feature = "server")]
+        let own = crate::keys::Keys::Folder(data.to_owned()).mcp();
+        #[cfg(not(feature = "server"))]
+        let own = Ok::<_, std::io::Error>(*Digest::of(data.as_os_str().as_encoded_bytes()).as_bytes());
+        let secret = own.map_err(|error| error.to_string());
+        let secret = secret.and_then(|own| SharedSecret::new(&own).ok_or_else(|| "the key is too short".to_owned()));
+        secret.map_err(|why| self.source.error(&["store"], format!("the keys of the data folder: {why}"), None))
+    }
+
+    /// The secret that all hosts on the database share. `None`: the data folder has keys of its own.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the file cannot be read, or it is too short. It shows no value.
+    pub(crate) fn shared_secret(&self) -> Result<Option<SharedSecret>, ConfigError> {
+        let Some(file) = self.store.as_ref().and_then(|table| table.key_file.as_ref()) else { return Ok(None) };
+        let read = secrets::bytes_of(&self.source.beside().join(file)).and_then(|bytes| {
+            SharedSecret::new(&bytes).ok_or_else(|| format!("it has fewer than {} bytes", SharedSecret::MIN_BYTES))
+        });
+        read.map(Some).map_err(|why| {
+            let hint = "make it once with `openssl rand -base64 48`, and give all hosts the same file";
+            let message = format!("the shared secret of the store: {why}");
+            self.source.error(&["store", "key_file"], message, Some(hint.to_owned()))
+        })
     }
 }
 
@@ -154,12 +237,39 @@ mod tests {
 
     #[test]
     #[cfg(feature = "postgres")]
+    fn shared_secret_is_read_from_its_file_and_not_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "[store]\nurl = 'postgres://u@db/t'\nhost = 'a-1.b_2'\nkey_file = 'key'";
+        let config = Config::parse(text, &folder.path().join("toolgate.toml")).unwrap();
+        assert_eq!(config.store.as_ref().unwrap().host(), "a-1.b_2");
+        for (content, expected) in [
+            (None, "cannot read the file"),
+            (Some([7; 31].as_slice()), "toolgate.toml:4:1: the shared secret of the store: it has fewer than 32 bytes"),
+        ] {
+            content.into_iter().for_each(|content| std::fs::write(folder.path().join("key"), content).unwrap());
+            let refused = config.shared_secret().unwrap_err().to_string();
+            assert!(refused.contains(expected), "{refused}");
+        }
+        std::fs::write(folder.path().join("key"), [7; 32]).unwrap();
+        let read = config.shared_secret().unwrap().unwrap();
+        assert_eq!(read.derived("session-key"), SharedSecret::new(&[7; 32]).unwrap().derived("session-key"));
+        assert!(parsed("store = 'postgres://db/t'").unwrap().shared_secret().unwrap().is_none());
+        assert_eq!(parsed("store = 'postgres://db/t'").unwrap().store.unwrap().host(), "toolgate");
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
     fn store_that_no_host_can_use_is_refused() {
         for (text, expected) in [
             ("store = 'mysql://db/t'", "not a connection string of PostgreSQL"),
             ("store = 7", "a connection string such as"),
             ("[store]\nurl = 'postgres://db/t'\npasword_file = 'x'", "pasword_file"),
             ("[store]\nurl = 'postgres://db/t'\npassword_file = 'x'\npassword_env = 'X'", "has two sources"),
+            (
+                "[store]\nurl = 'postgres://db/t'\nhost = 'a b'",
+                "toolgate.toml:3:1: the name of the host is not 1 to 64",
+            ),
+            ("[store]\nurl = 'postgres://db/t'\nhost = ''", "the name of the host is not 1 to 64"),
         ] {
             let refused = parsed(text).unwrap_err().to_string();
             assert!(refused.contains(expected), "{refused}");

@@ -25,7 +25,11 @@ pub(super) struct RevokedLog {
 
 /// Reads the sessions of a file, without expired ones. A missing file has none.
 pub(super) fn read(path: &Path, now: Timestamp) -> io::Result<Known> {
-    let text = existing(std::fs::read(path))?.unwrap_or_default();
+    parse_all(&existing(std::fs::read(path))?.unwrap_or_default(), path, now)
+}
+
+/// The sessions in a text, without expired ones. Errors name its place.
+pub(super) fn parse_all(text: &[u8], path: &Path, now: Timestamp) -> io::Result<Known> {
     let mut known = Known::default();
     // A line without its end was not synced before a kill, so no caller got an answer for it. The same is true of a line
     // with zeros, which a loss of power leaves where nothing was synced.
@@ -74,9 +78,13 @@ impl RevokedLog {
 
 /// Replaces the file with the current rows.
 fn rewrite(path: &Path, known: &Known) -> io::Result<(File, usize)> {
-    let lines: Vec<String> = known.to_rows().map(|row| line(&row)).collect();
-    replace(path, lines.concat().as_bytes())?;
-    Ok((OpenOptions::new().append(true).open(path)?, lines.len()))
+    replace(path, &text(known))?;
+    Ok((OpenOptions::new().append(true).open(path)?, known.rows()))
+}
+
+/// All sessions as a text.
+pub(super) fn text(known: &Known) -> Vec<u8> {
+    known.to_rows().map(|row| line(&row)).collect::<String>().into_bytes()
 }
 
 fn line(row: &Row) -> String {

@@ -1,4 +1,5 @@
-//! The file of tokens: a versioned JSON object. A change replaces the file, and only its owner can read it.
+//! The text of tokens: a versioned JSON object, in a file or in a document of the database. A change replaces the file, and only its
+//! owner can read it.
 
 use std::io;
 use std::path::Path;
@@ -33,12 +34,13 @@ pub(super) struct Content {
     pub(super) tokens: Vec<(TokenHolder, [u8; 32])>,
 }
 
-/// Distinguishes states of the file without reading it. A replaced file has another inode.
+/// Distinguishes states without reading them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    length: u64,
-    modified: Option<std::time::SystemTime>,
-    inode: u64,
+pub(super) enum Stamp {
+    /// A replaced file has another inode.
+    File { length: u64, modified: Option<std::time::SystemTime>, inode: u64 },
+    /// The version of a document.
+    Version(i64),
 }
 
 /// The member of every version. It is read first, because later versions may have other members.
@@ -72,7 +74,7 @@ impl Stamp {
     /// `None` if there is no file.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         let found = existing(std::fs::metadata(path))?;
-        Ok(found.map(|found| Self { length: found.len(), modified: found.modified().ok(), inode: inode(&found) }))
+        Ok(found.map(|found| Self::File { length: found.len(), modified: found.modified().ok(), inode: inode(&found) }))
     }
 }
 
@@ -89,13 +91,18 @@ fn inode(_: &std::fs::Metadata) -> u64 {
 impl Content {
     /// Reads the file. A missing file has no tokens.
     pub(super) fn read(path: &Path) -> Result<Self, TokenError> {
-        let unreadable = |reason: String| TokenError::Unreadable { path: path.to_owned(), reason };
         let failed = |reason| TokenError::Io { attempted: "read", path: path.to_owned(), reason };
-        let Some(text) = existing(std::fs::read(path)).map_err(failed)? else { return Ok(Self::default()) };
+        let text = existing(std::fs::read(path)).map_err(failed)?;
+        text.map_or_else(|| Ok(Self::default()), |text| Self::parse(&text, path))
+    }
+
+    /// Parses a text. Errors name its place.
+    pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self, TokenError> {
+        let unreadable = |reason: String| TokenError::Unreadable { path: path.to_owned(), reason };
         let not_json = |error: serde_json::Error| unreadable(error.to_string());
-        let Versioned { version } = serde_json::from_slice(&text).map_err(not_json)?;
+        let Versioned { version } = serde_json::from_slice(text).map_err(not_json)?;
         let written: Written = match version {
-            1 => serde_json::from_slice(&text).map_err(not_json)?,
+            1 => serde_json::from_slice(text).map_err(not_json)?,
             found if found > VERSION => {
                 return Err(TokenError::Newer { path: path.to_owned(), found, known: VERSION });
             }
@@ -105,10 +112,19 @@ impl Content {
         Ok(Self { tokens })
     }
 
-    /// Replaces the file and syncs it to disk.
-    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+    pub(super) fn to_text(&self) -> Result<Vec<u8>, TokenError> {
         let tokens = self.tokens.iter().map(|(holder, digest)| Row::written(holder, *digest)).collect();
-        replace(path, &serde_json::to_vec_pretty(&Written { version: VERSION, tokens })?)
+        serde_json::to_vec_pretty(&Written { version: VERSION, tokens }).map_err(|error| TokenError::Io {
+            attempted: "write",
+            path: "tokens".into(),
+            reason: error.into(),
+        })
+    }
+
+    /// Replaces the file and syncs it to disk.
+    pub(super) fn write(&self, path: &Path) -> Result<(), TokenError> {
+        let failed = |reason| TokenError::Io { attempted: "write", path: path.to_owned(), reason };
+        replace(path, &self.to_text()?).map_err(failed)
     }
 }
 

@@ -17,7 +17,7 @@ impl Tokens {
     ///
     /// # Errors
     /// [`TokenError`].
-    pub fn of_mcp_clients(&self, now: Timestamp) -> Result<String, TokenError> {
+    pub async fn of_mcp_clients(&self, now: Timestamp) -> Result<String, TokenError> {
         let path = self.folder.join(FILE);
         let io = |attempted| {
             let path = path.clone();
@@ -25,11 +25,11 @@ impl Tokens {
         };
         if let Some(token) = existing(std::fs::read_to_string(&path)).map_err(io("read"))? {
             let token = token.trim();
-            self.read_again()?;
+            self.read_again().await?;
             return self.principal(token).map(|_| token.to_owned()).ok_or(TokenError::Revoked(path));
         }
         let token = new_token()?;
-        let taken: Vec<PrincipalId> = self.list()?.into_iter().map(|holder| holder.name).collect();
+        let taken: Vec<PrincipalId> = self.list().await?.into_iter().map(|holder| holder.name).collect();
         let names = (1..=MAX_TOKENS).map(|n| if n == 1 { "mcp".to_owned() } else { format!("mcp-{n}") });
         let name = names.filter_map(|name| PrincipalId::new(&name).ok()).find(|name| !taken.contains(name));
         let holder = TokenHolder {
@@ -41,9 +41,9 @@ impl Tokens {
         };
         // The holder first: a kill between the two leaves a token that nobody has.
         let name = holder.name.clone();
-        match self.add(holder, &token) {
+        match self.add(holder, &token).await {
             // Another process has taken it in this moment. The next name differs.
-            Err(TokenError::NameTaken(_)) => return self.of_mcp_clients(now),
+            Err(TokenError::NameTaken(_)) => return Box::pin(self.of_mcp_clients(now)).await,
             added => added?,
         }
         let new = self.folder.join(format!("{FILE}.{name}"));
@@ -57,8 +57,8 @@ impl Tokens {
             Ok(()) => Ok(token),
             // Another process has made it in this moment.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                self.revoke(&name)?;
-                self.of_mcp_clients(now)
+                self.revoke(&name).await?;
+                Box::pin(self.of_mcp_clients(now)).await
             }
             Err(error) => Err(io("write")(error)),
         }
