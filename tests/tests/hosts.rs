@@ -1,0 +1,122 @@
+//! Several real hosts on one PostgreSQL database.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "../../host/store/tests/laws/server.rs"]
+mod server;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::http::{outcomes, path, suspension_of};
+use toolgate_tests::parts::Part;
+
+/// A host of a name on a database, beside others.
+fn host(url: &str, name: &str, plugins: &[&str], beside: Option<&Host>) -> Host {
+    let table = format!("[store]\nurl = \"{url}\"\nhost = \"{name}\"\nkey_file = \"shared\"\nlease_seconds = 3");
+    let setup = Setup::with(plugins).tables(&table).file("shared", "a secret of at least thirty-two bytes");
+    let mut host = match beside {
+        Some(other) => setup.beside(other),
+        None => setup,
+    }
+    .prepare();
+    host.start();
+    host
+}
+
+/// Two hosts on one new database.
+fn two(plugins: &[&str]) -> Option<(Host, Host)> {
+    if Part::Postgres.is_left_out() {
+        return None;
+    }
+    let (_, url) = server::database();
+    let first = host(&url, "a", plugins, None);
+    let second = host(&url, "b", plugins, Some(&first));
+    Some((first, second))
+}
+
+fn balance(host: &Host, account: &str) -> Value {
+    let turn = host.agent.call("balances", "ledger_balance", json!({"account": account}));
+    turn["calls"][0]["content"]["result"]["balance_cents"].clone()
+}
+
+#[test]
+fn call_that_waits_is_answered_at_another_host() {
+    let Some((a, b)) = two(&["ledger"]) else { return };
+    for account in ["alice", "bob"] {
+        let opened = a.agent.call("opening", "ledger_open", json!({"account": account, "opening_balance": 1000}));
+        assert_eq!(outcomes(&opened), ["ok"], "{opened}");
+    }
+    let arguments = json!({"from": "alice", "to": "bob", "amount_cents": 100});
+    let waits = a.agent.submit("c", json!([{"id": "pay", "tool": "ledger_transfer", "arguments": arguments}]));
+    let suspension = suspension_of(&waits);
+    assert_eq!(b.approver.get("/v1/pending").ok(200)["suspensions"].as_array().unwrap().len(), 1);
+    let _ = b.approver.resolve(&suspension, json!({"decision": "approve"})).ok(200);
+    // The host of the caller waits for the call that the other host runs.
+    let settled = a.agent.settled(&waits);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled}");
+    assert_eq!(b.agent.get(&path(&waits)).ok(200)["calls"], settled["calls"]);
+    assert_eq!((balance(&a, "alice"), balance(&b, "bob")), (json!(900), json!(1100)));
+    // A second answer, at either host, is the same answer again.
+    let again = a.approver.resolve(&suspension, json!({"decision": "approve"})).ok(200);
+    assert_eq!(again["replayed"], json!(true), "{again}");
+    let late = a.approver.resolve(&suspension, json!({"decision": "deny"}));
+    assert_eq!(late.status, 409, "{}", late.text);
+    for host in [&a, &b] {
+        let verified = host.cli(Some(&host.admin), &["audit", "verify", "--url", &host.admin.url()]);
+        assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+    }
+}
+
+#[test]
+fn calls_of_a_killed_host_are_carried_on() {
+    let Some((mut a, b)) = two(&["lab"]) else { return };
+    let sleeps = json!([{"id": "long", "tool": "sleep", "arguments": {"ms": 30_000}}]);
+    let runs = a.agent.post("/v1/conversations/c/turns", &json!({"calls": sleeps})).ok(201);
+    let waits = a.agent.submit("c", json!([{"id": "ask", "tool": "gated_key", "arguments": {"ms": 1}}]));
+    a.kill();
+    // The other host runs it again when the lease of the first has ended.
+    b.agent.until(&path(&runs), |turn| (turn.json()["calls"][0]["attempt"] == 2).then_some(()));
+    let _ = b.agent.post(&format!("{}/cancel", path(&runs)), &json!({})).ok(200);
+    let _ = b.approver.resolve(&suspension_of(&waits), json!({"decision": "approve"})).ok(200);
+    assert_eq!(outcomes(&b.agent.settled(&waits)), ["ok"]);
+    // The first host comes back, with what happened meanwhile.
+    a.start();
+    assert_eq!(outcomes(&a.agent.get(&path(&runs)).ok(200)), ["cancelled"]);
+    assert_eq!(outcomes(&a.agent.get(&path(&waits)).ok(200)), ["ok"]);
+}
+
+#[test]
+fn followers_hear_of_commits_at_another_host() {
+    let Some((a, b)) = two(&["lab"]) else { return };
+    let begun = a.agent.submit("c", json!([{"id": "one", "tool": "gated_key", "arguments": {"ms": 1}}]));
+    let mut events = b.agent.events("/v1/conversations/c/events");
+    let mut inbox = b.approver.events("/v1/pending/events");
+    let asks = a.agent.submit("c", json!([{"id": "two", "tool": "gated_key", "arguments": {"ms": 1}}]));
+    for turn in [&begun, &asks] {
+        events.until(|event| event.data.to_string().contains(&suspension_of(turn)));
+    }
+    inbox.until(|event| event.data.to_string().contains(&suspension_of(&asks)));
+}
+
+#[test]
+fn another_host_with_the_same_name_or_another_secret_is_refused() {
+    if Part::Postgres.is_left_out() {
+        return;
+    }
+    let (_, url) = server::database();
+    let first = host(&url, "a", &[], None);
+    let table = |name: &str| format!("[store]\nurl = \"{url}\"\nhost = \"{name}\"\nkey_file = \"shared\"");
+    let setup = |name: &str| Setup::with(&[]).tables(&table(name)).beside(&first);
+    let same = setup("a").file("shared", "a secret of at least thirty-two bytes").prepare();
+    let refused = same.cli(None, &["serve"]);
+    assert!(refused.code != 0 && refused.err.contains("another host"), "{}", refused.err);
+    let other = setup("b").file("shared", "another secret of at least thirty-two bytes").prepare();
+    let refused = other.cli(None, &["serve"]);
+    assert!(refused.code != 0 && refused.err.contains("key_file"), "{}", refused.err);
+    fs::write(other.folder().join("shared"), "a secret of at least thirty-two bytes").unwrap();
+    let mut other = other;
+    other.start();
+    assert_eq!(other.admin.get("/v1/status").ok(200)["store"], "ok");
+}
