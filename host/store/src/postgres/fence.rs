@@ -11,7 +11,7 @@ use super::error::PostgresError;
 use super::rows::{self, column};
 use super::session::{Failure, Session};
 
-/// What a transaction of commits leaves in the row of its host.
+/// The trace of a transaction of commits in the row of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     /// After the transaction.
