@@ -98,7 +98,7 @@ impl PostgresStore {
         let handle = threads.handle();
         let (reads, values) = (connector.readers(settings.readers)?, connector.values(settings.values)?);
         let documents = connector.writes(documents::CONNECTIONS)?;
-        let (lock_wait, fence) = (settings.lock_wait, Arc::<Fence>::default());
+        let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));
         let of_host = fence.clone();
         let connecting = async move { Ok((connector.writer(lock_wait, None, &of_host).await?, connector)) };
         let (session, connector) = threads.run(connecting).await?;

@@ -11,7 +11,7 @@ use capabilities::journal::{JournalWriter, Recording};
 use capabilities::keyvalue::{KeyValueQuota, Service};
 use capabilities::secrets::{Secret, SecretPlace, SecretValue};
 use capabilities::{Capabilities, Grants, Services};
-use dispatch::ports::{Commit, JournalRow, Journals as _, Log as _, RowChange};
+use dispatch::ports::{AppendError, Commit, JournalRow, Journals as _, Log as _, RowChange};
 use domain::doubt::DecidedRequest;
 use domain::journal::{Entry, JournalBounds, ValueChange};
 use domain::step::{Durable, RunEnd, Step, StepEnd, StepWait};
@@ -304,7 +304,7 @@ impl Writer {
         fate.is_none().then_some(death)
     }
 
-    fn die(&self) -> Result<(), String> {
+    fn die(&self) -> Result<bool, String> {
         *self.is_dead.lock().unwrap() = true;
         Err("killed".to_owned())
     }
@@ -312,7 +312,7 @@ impl Writer {
 
 #[async_trait]
 impl JournalWriter for Writer {
-    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<bool, String> {
         if *self.is_dead.lock().unwrap() {
             return self.die();
         }
@@ -328,11 +328,14 @@ impl JournalWriter for Writer {
         let row = |entry| RowChange::JournalEntry(JournalRow { turn: TURN, call: CALL, run: self.run, entry });
         let rows = entries.into_iter().map(row).chain(values.into_iter().map(RowChange::Value));
         let appended = self.store.append(&Commit::rows(rows.collect())).await;
+        if matches!(appended, Err(AppendError::Changed)) {
+            return Ok(false);
+        }
         if let Err(error) = appended {
             assert_eq!(self.supersedes, Some(before), "{error}");
             return self.die();
         }
-        if death == Some(Death::After) { self.die() } else { Ok(()) }
+        if death == Some(Death::After) { self.die() } else { Ok(true) }
     }
 }
 

@@ -258,7 +258,7 @@ impl Committer {
         let (mut state, found, next) = match loaded {
             Ok(Ok(loaded)) => loaded,
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
-            Ok(Err(Failure::Lost(fault))) => {
+            Ok(Err(Failure::Overtaken(fault) | Failure::Lost(fault))) => {
                 self.disconnect();
                 return Outcome::NotYet(fault);
             }
@@ -277,7 +277,7 @@ impl Committer {
             // Every refusal depends on commits that are on disk.
             return match timeout(self.deadline, session.run("ROLLBACK")).await {
                 Ok(Ok(())) => Outcome::Committed(answers),
-                Ok(Err(Failure::Refused(fault))) => Outcome::Refused(fault),
+                Ok(Err(Failure::Refused(fault) | Failure::Overtaken(fault))) => Outcome::Refused(fault),
                 Ok(Err(Failure::Lost(_))) | Err(_) => {
                     self.disconnect();
                     Outcome::Committed(answers)
@@ -291,6 +291,8 @@ impl Committer {
                 return Outcome::Committed(answers);
             }
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
+            // The `COMMIT` has ended the transaction.
+            Ok(Err(Failure::Overtaken(fault))) => return Outcome::NotYet(fault),
             Ok(Err(Failure::Lost(fault))) => fault,
             Err(_) => no_answer("commit"),
         };
@@ -350,11 +352,10 @@ impl Committer {
             return Err(fault);
         }
         if let Some(session) = &self.session {
-            match timeout(self.deadline, self.fence.begin(session)).await {
-                Ok(Ok(())) => return Ok(()),
-                Ok(Err(Failure::Refused(fault))) => return Err(fault),
-                Ok(Err(Failure::Lost(_))) | Err(_) => self.disconnect(),
+            if let Ok(Ok(())) = timeout(self.deadline, self.fence.begin(session)).await {
+                return Ok(());
             }
+            self.disconnect();
         }
         self.connect(None).await
     }

@@ -1,7 +1,8 @@
-//! How the host knows that the database is as the host left it, and how the server knows that a write of values is of the host that
-//! has the lock.
+//! How the host knows that the database is as the host left it, and how the server knows that a write of values is of a host that
+//! may write.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dispatch::ports::{Head, StoreFault};
 use tokio_postgres::Row;
@@ -26,45 +27,73 @@ impl Mark {
     }
 }
 
-/// The term of the host and the number of its writes of values, for the committer and the writers of values.
-#[derive(Default)]
+/// The term of the host and the number of writes of values that it has seen, for the committer and the writers of values.
 pub(super) struct Fence {
-    /// 0: no term can be used.
-    term: AtomicI64,
-    /// The largest number that the server has confirmed.
+    host: String,
+    /// A random id. `None`: no term can be used.
+    term: Mutex<Option<Uuid>>,
+    /// The largest number that the server has confirmed, with a write of this host or with data that it read.
     writes: AtomicI64,
 }
 
 impl Fence {
+    pub(super) fn new(host: impl Into<String>) -> Self {
+        Self { host: host.into(), term: Mutex::default(), writes: AtomicI64::default() }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// The present term, unless a write may happen later in it.
-    pub(super) fn term(&self) -> Option<i64> {
-        Some(self.term.load(Ordering::SeqCst)).filter(|term| *term != 0)
+    pub(super) fn term(&self) -> Option<Uuid> {
+        *self.locked()
     }
 
     /// Ends a term, because the outcome of one of its writes is unknown, or because the server does not know it.
-    pub(super) fn end(&self, term: i64) {
+    pub(super) fn end(&self, term: Uuid) {
         // A term that has begun since is as good as any.
-        let _ = self.term.compare_exchange(term, 0, Ordering::SeqCst, Ordering::SeqCst);
+        self.locked().take_if(|present| *present == term);
     }
 
-    /// Remembers that the server has confirmed a write.
+    /// Remembers the number of writes of all hosts that the server has confirmed.
     pub(super) fn confirm(&self, writes: i64) {
         self.writes.fetch_max(writes, Ordering::SeqCst);
     }
 
     /// Begins a new term. The server refuses each later write of an earlier one, and it waits for those that have begun. Only the
     /// session with the lock may do this.
-    pub(super) async fn begin(&self, session: &Session) -> Result<(), Failure> {
-        let rows = session.query(BEGIN, &[]).await?;
-        let row = rows.first().ok_or_else(|| rows::damaged("the term of the host"))?;
-        self.confirm(column(row, "writes")?);
-        self.term.store(column(row, "term")?, Ordering::SeqCst);
+    ///
+    /// If the server does not know an earlier term of this host, it has crashed, or another server took its place. It may have lost
+    /// writes. Then the number of writes at that time was lower than this host has seen. Nobody could write before the first host
+    /// had begun a term and stored the number, so no later writes hide the loss.
+    pub(super) async fn begin(&self, session: &Session) -> Result<(), PostgresError> {
+        let refused = PostgresError::refused;
+        // Before the statement: what the server confirms in a term that it knows may be missing in the answer.
+        let confirmed = self.writes.load(Ordering::SeqCst);
+        let rows = session.query(BEGIN, &[&self.host]).await.map_err(refused("begin a term"))?;
+        let read =
+            |row: &Row| Ok::<_, StoreFault>((column(row, "term")?, column(row, "base")?, column(row, "is_known")?));
+        let row = rows.first().ok_or_else(|| rows::damaged("the term of the host"));
+        let begun = row.and_then(read).map_err(Failure::from).map_err(refused("begin a term"))?;
+        let (term, base, is_known): (Uuid, i64, bool) = begun;
+        if !is_known && base < confirmed {
+            return Err(PostgresError::LostValues);
+        }
+        *self.locked() = Some(term);
         Ok(())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Uuid>> {
+        self.term.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-const FOUND: &str = "SELECT position, hash, mark, writes FROM head CROSS JOIN host";
-const BEGIN: &str = "UPDATE host SET term = term + 1 RETURNING term, writes";
+const FOUND: &str = "SELECT position, hash, mark FROM head";
+const BEGIN: &str = "WITH before AS (SELECT coalesce(min(base), (SELECT writes FROM value_writes)) AS base, \
+    coalesce(bool_or(host = $1), false) AS is_known FROM value_terms) \
+    INSERT INTO value_terms (host, term, base) SELECT $1, gen_random_uuid(), base FROM before \
+    ON CONFLICT (host) DO UPDATE SET term = excluded.term RETURNING term, base, (SELECT is_known FROM before)";
 
 pub(super) const STATEMENTS: &[&str] = &[FOUND, BEGIN];
 
@@ -91,20 +120,12 @@ impl Known {
 /// Compares the database with what the host knows about it, if it was connected before, and begins a new term. Returns the mark.
 pub(super) async fn take_over(session: &Session, known: Option<Known>, fence: &Fence) -> Result<Mark, PostgresError> {
     let refused = PostgresError::refused;
-    // Before the query: a write that the server confirms later may be missing in its answer.
-    let confirmed = fence.writes.load(Ordering::SeqCst);
     let rows = session.query(FOUND, &[]).await.map_err(refused("read its head"))?;
-    let read = |row: &Row| Ok::<_, StoreFault>((Mark::read(row)?, column::<i64>(row, "writes")?));
     let row = rows.first().ok_or_else(|| rows::damaged("the head of the audit"));
-    let (found, writes) = row.and_then(read).map_err(Failure::from).map_err(refused("read its head"))?;
-    if let Some(known) = known {
-        if !known.has(found) {
-            return Err(known.differs(found));
-        }
-        if writes < confirmed {
-            return Err(PostgresError::LostValues);
-        }
+    let found = row.and_then(Mark::read).map_err(Failure::from).map_err(refused("read its head"))?;
+    if let Some(known) = known.filter(|known| !known.has(found)) {
+        return Err(known.differs(found));
     }
-    fence.begin(session).await.map_err(refused("begin a term"))?;
+    fence.begin(session).await?;
     Ok(found)
 }

@@ -7,13 +7,16 @@ use crate::given::{call_of, commit, owner, row, suspension, with};
 use crate::machine::is_left_out;
 use crate::on_server::{settings, verified};
 use crate::server;
-use crate::store::PostgresStore;
+use crate::store::{NamespaceQuota, PostgresStore};
 
-const FORMATS: [&str; 2] =
-    [include_str!("../../src/postgres/schema/1.sql"), include_str!("../../src/postgres/schema/2.sql")];
+const FORMATS: [&str; 3] = [
+    include_str!("../../src/postgres/schema/1.sql"),
+    include_str!("../../src/postgres/schema/2.sql"),
+    include_str!("../../src/postgres/schema/3.sql"),
+];
 
 /// Tables with records. Their columns are the same in all formats, and later ones have more.
-const TABLES: [&str; 5] = ["commits", "conversations", "calls", "suspensions", "unfinished_turns"];
+const TABLES: [&str; 6] = ["commits", "conversations", "calls", "suspensions", "unfinished_turns", "plugin_values"];
 
 /// A database of this format, in which these commits were made. Returns its connection string.
 async fn database(format: usize, commits: &[Commit]) -> (String, String) {
@@ -21,6 +24,9 @@ async fn database(format: usize, commits: &[Commit]) -> (String, String) {
     let store = PostgresStore::open(&settings(url)).await.unwrap();
     for commit in commits {
         store.append(commit).await.unwrap();
+    }
+    for key in [b"key".as_slice(), b"another"] {
+        store.key_value().set("plugin", "bucket", key, b"value", NamespaceQuota::UNBOUNDED).unwrap();
     }
     drop(store);
     let (old, url) = server::database();
@@ -52,10 +58,12 @@ async fn database_of_each_older_format_is_migrated() {
     let open = |number| RowChange::Suspension(row(number, SuspensionState::Open));
     for format in 1..=FORMATS.len() {
         let first = with(commit(1, 0, 1), [owner("ann"), call_of(1, "a"), open(1)]);
-        let (_, url) = database(format, &[first, commit(1, 1, 2)]).await;
+        let (name, url) = database(format, &[first, commit(1, 1, 2)]).await;
         let store = PostgresStore::open(&settings(url)).await.unwrap();
         store.append(&with(commit(1, 2, 3), [call_of(1, "b"), open(2)])).await.unwrap();
         assert_eq!(verified(&store).await, 3, "{format}");
+        let usage = "SELECT encode(namespace, 'escape'), bytes, keys FROM toolgate.plugin_usage";
+        assert_eq!(server::run(&name, usage), "plugin|32|2", "{format}");
         assert!(store.suspension(suspension(1)).await.unwrap().is_some());
     }
 }

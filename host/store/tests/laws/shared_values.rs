@@ -1,0 +1,257 @@
+//! The plugins' data on a server that several hosts write to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dispatch::ports::{AppendError, Commit, FaultKind, Log as _, RowChange, StoreFault};
+use domain::journal::ValueChange;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+
+use crate::given::commit;
+use crate::journals::{entry, names, row};
+use crate::machine::is_left_out;
+use crate::on_server::{behind_proxy, settings, until_failure_is};
+use crate::proxy::Proxy;
+use crate::server;
+use crate::store::{CommitValue, NamespaceQuota, PostgresStore};
+use crate::takeover::{assert_final, get, set};
+
+const ANY: NamespaceQuota = NamespaceQuota::UNBOUNDED;
+
+/// Of an operator.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The key `k` of the bucket `b` of the namespace `p`.
+const KEY: &[u8] = b"\0\x01p\0\x01bk";
+
+/// Another host writes the key outside of commits.
+fn other_host_sets(database: &str, value: &str) {
+    server::run(
+        database,
+        &format!(
+            "INSERT INTO toolgate.plugin_values (key, value) VALUES ('\\x0001700001626b', '{value}') \
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value, write = NULL"
+        ),
+    );
+}
+
+fn change(old: Option<&str>, value: Option<&str>) -> RowChange {
+    let bytes = |text: Option<&str>| text.map(|text| text.as_bytes().to_vec());
+    RowChange::Value(ValueChange { key: KEY.to_vec(), old: bytes(old), value: bytes(value) })
+}
+
+/// Whether the usage that the database keeps is that of its entries.
+fn assert_usage_is_exact(database: &str) {
+    let counted = "SELECT sum(octet_length(key) - 5 + octet_length(value)), count(*) FROM toolgate.plugin_values \
+        WHERE substr(key, 1, 3) = '\\x000170'";
+    let kept = "SELECT bytes, keys FROM toolgate.plugin_usage WHERE namespace = 'p'";
+    assert_eq!(server::run(database, kept), server::run(database, counted));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn value_of_a_faster_host_is_not_overwritten() {
+    if is_left_out("postgres") {
+        return;
+    }
+    for before in [None, Some(b"1".as_slice())] {
+        for new in [Some(b"late".as_slice()), None] {
+            let (name, proxy, store) = behind_proxy(DEADLINE).await;
+            let data = store.key_value();
+            if before.is_some() {
+                set(&data, b"1").await.unwrap();
+            }
+            // The value or, for a removal, the statement.
+            proxy.hold(new.unwrap_or(b"DELETE"));
+            let swap = spawn_blocking(move || data.compare_and_swap("p", "b", b"k", before, new, ANY));
+            if (before, new) == (None, None) {
+                assert_eq!(swap.await.unwrap().unwrap(), Ok(()));
+                continue;
+            }
+            proxy.held().await;
+            other_host_sets(&name, "2");
+            proxy.release().await;
+            assert_eq!(swap.await.unwrap().unwrap(), Err(Some(b"2".to_vec())), "{before:?} {new:?}");
+            assert_usage_is_exact(&name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn overtaken_write_replaces_the_newer_value() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, proxy, store) = behind_proxy(DEADLINE).await;
+    let data = store.key_value();
+    proxy.hold(b"late");
+    let setting = {
+        let data = data.clone();
+        tokio::spawn(async move { set(&data, b"late").await })
+    };
+    proxy.held().await;
+    other_host_sets(&name, "2");
+    proxy.release().await;
+    setting.await.unwrap().unwrap();
+    assert_eq!(get(&data).await.as_deref(), Some(b"late".as_slice()));
+    assert_usage_is_exact(&name);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn write_whose_answer_is_lost_is_known_by_its_id() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (_, proxy, store) = behind_proxy(DEADLINE).await;
+    proxy.hold(b"late");
+    let data = store.key_value();
+    let setting = tokio::spawn(async move { set(&data, b"late").await });
+    proxy.release_without_answer().await;
+    setting.await.unwrap().unwrap();
+    assert_eq!(get(&store.key_value()).await.as_deref(), Some(b"late".as_slice()));
+
+    // The write does not happen, and another host writes the same value, as for a counter.
+    let (name, proxy, store) = behind_proxy(Duration::from_secs(1)).await;
+    proxy.hold(b"late");
+    let data = store.key_value();
+    let setting = tokio::spawn(async move { set(&data, b"late").await });
+    proxy.held().await;
+    other_host_sets(&name, "late");
+    assert!(setting.await.unwrap().is_err());
+    proxy.release().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commit_with_an_outdated_value_is_refused() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = server::database();
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    let append = async |number, old, value| {
+        store.append(&Commit::rows(vec![row(1, 1, entry(number)), change(old, value)])).await.map(drop)
+    };
+    let is_outdated = |done| matches!(done, Err(AppendError::Changed));
+    assert!(is_outdated(append(0, Some("1"), Some("2")).await));
+    append(0, None, Some("1")).await.unwrap();
+    other_host_sets(&name, "2");
+    for (old, new) in [(None, Some("3")), (None, None), (Some("1"), Some("3")), (Some("1"), None)] {
+        assert!(is_outdated(append(1, old, new).await), "{old:?} {new:?}");
+    }
+    append(1, Some("2"), None).await.unwrap();
+    other_host_sets(&name, "4");
+    assert!(is_outdated(append(2, None, Some("5")).await));
+    append(2, Some("4"), Some("5")).await.unwrap();
+    assert_usage_is_exact(&name);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn value_that_appears_during_a_commit_refuses_it_alone() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, proxy, store) = behind_proxy(DEADLINE).await;
+    let store = Arc::new(store);
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    proxy.hold(b"late");
+    let late = {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let outdated = Commit::rows(vec![row(1, 1, entry(0)), change(None, Some("late"))]);
+            tokio::join!(store.append(&outdated), store.append(&commit(2, 0, 2)))
+        })
+    };
+    proxy.held().await;
+    other_host_sets(&name, "2");
+    proxy.release().await;
+    let (outdated, other) = late.await.unwrap();
+    assert!(matches!(outdated, Err(AppendError::Changed)), "{outdated:?}");
+    other.unwrap();
+    store.append(&Commit::rows(vec![row(1, 1, entry(0)), change(Some("2"), Some("3"))])).await.unwrap();
+    assert_eq!(get(&store.key_value()).await.as_deref(), Some(b"3".as_slice()));
+    assert_usage_is_exact(&name);
+}
+
+/// Commits a change with the first entry of a journal. Another host writes before.
+struct Journaled {
+    store: Arc<PostgresStore>,
+    database: String,
+    is_overtaken: AtomicBool,
+}
+
+impl CommitValue for Journaled {
+    fn commit(&self, change: ValueChange) -> Result<bool, StoreFault> {
+        if !self.is_overtaken.swap(true, Ordering::Relaxed) {
+            other_host_sets(&self.database, "12345");
+        }
+        let rows = Commit::rows(vec![row(1, 1, entry(0)), RowChange::Value(change)]);
+        match Handle::current().block_on(self.store.append(&rows)) {
+            Ok(_) => Ok(true),
+            Err(AppendError::Changed) => Ok(false),
+            Err(error) => Err(error.into_fault("commit")),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn overtaken_journaled_write_is_repeated() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (database, url) = server::database();
+    let store = Arc::new(PostgresStore::open(&settings(url)).await.unwrap());
+    store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
+    let (of_call, is_overtaken) = (store.clone(), AtomicBool::new(false));
+    let data = store.key_value().committed_by(Arc::new(Journaled {
+        store: of_call,
+        database: database.clone(),
+        is_overtaken,
+    }));
+    spawn_blocking(move || data.set("p", "b", b"k", b"of the call", ANY)).await.unwrap().unwrap();
+    assert_eq!(get(&store.key_value()).await.as_deref(), Some(b"of the call".as_slice()));
+    assert_usage_is_exact(&database);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_a_crash_lost_are_noticed() {
+    if is_left_out("postgres") {
+        return;
+    }
+    // The server flushes only what a commit asks for.
+    let folder = server::start("-c wal_writer_delay=10000");
+    let run = |statement: &str| server::run_at(&folder, "postgres", statement);
+    let proxy = Proxy::start(&folder).await;
+    let store = PostgresStore::open(&settings(server::url(proxy.folder(), "postgres"))).await.unwrap();
+    let data = store.key_value();
+    for number in 0..20 {
+        set(&data, b"kept").await.unwrap();
+        store.append(&commit(1, number, 1)).await.unwrap();
+        set(&data, b"lost").await.unwrap();
+        proxy.close(true);
+        server::crash(&folder);
+        let is_lost = run("SELECT convert_from(value, 'UTF8') FROM toolgate.plugin_values") == "kept";
+        if is_lost {
+            // Another host comes back first, and writes more than was lost.
+            run(
+                "INSERT INTO toolgate.value_terms SELECT 'other', gen_random_uuid(), writes FROM toolgate.value_writes",
+            );
+            run("UPDATE toolgate.value_writes SET writes = writes + 100");
+            proxy.close(false);
+            until_failure_is(&store, Some(FaultKind::Disk)).await;
+            assert_final(&store, "has lost data of plugins").await;
+            return;
+        }
+        // The log was flushed in between.
+        proxy.close(false);
+        while get_or_fault(&data).await.is_none() {}
+    }
+    panic!("no crash loses a write");
+}
+
+/// The value, once the server is back.
+async fn get_or_fault(data: &crate::store::KeyValue) -> Option<Vec<u8>> {
+    let data = data.clone();
+    spawn_blocking(move || data.get("p", "b", b"k").ok().flatten()).await.unwrap()
+}
