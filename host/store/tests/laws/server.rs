@@ -76,26 +76,13 @@ pub(crate) fn run_at(folder: &Path, database: &str, statement: &str) -> String {
     try_run(folder, database, statement).unwrap_or_else(|error| panic!("{statement}: {error}"))
 }
 
-fn try_run(folder: &Path, database: &str, statement: &str) -> Result<String, String> {
+pub(crate) fn try_run(folder: &Path, database: &str, statement: &str) -> Result<String, String> {
     let mut psql = Command::new(programs().join("psql"));
     psql.args(["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-U", "toolgate", "-d", database, "-c", statement]);
     let done = psql.arg("-h").arg(folder).output().unwrap();
     let output = if done.status.success() { &done.stdout } else { &done.stderr };
     let output = String::from_utf8_lossy(output).trim().to_owned();
     if done.status.success() { Ok(output) } else { Err(output) }
-}
-
-/// Kills a process of a server of its own. The server then restarts itself from its log, as after a loss of power. Returns
-/// when it answers again.
-pub(crate) fn crash(folder: &Path) {
-    run_at(
-        folder,
-        "postgres",
-        "CREATE UNLOGGED TABLE IF NOT EXISTS since_crash (); INSERT INTO since_crash DEFAULT VALUES",
-    );
-    let writer = run_at(folder, "postgres", "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
-    assert!(Command::new("kill").args(["-9", &writer]).status().unwrap().success());
-    while try_run(folder, "postgres", "SELECT count(*) FROM since_crash").as_deref() != Ok("0") {}
 }
 
 /// The folder of the server of this process, with its socket.

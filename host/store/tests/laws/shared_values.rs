@@ -1,5 +1,7 @@
 //! The plugins' data on a server that several hosts write to.
 
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -160,7 +162,8 @@ async fn value_that_appears_during_a_commit_refuses_it_alone() {
         let store = store.clone();
         tokio::spawn(async move {
             let outdated = Commit::rows(vec![row(1, 1, entry(0)), change(None, Some("late"))]);
-            tokio::join!(store.append(&outdated), store.append(&commit(2, 0, 2)))
+            let other = commit(2, 0, 2);
+            tokio::join!(store.append(&outdated), store.append(&other))
         })
     };
     proxy.held().await;
@@ -214,6 +217,20 @@ async fn overtaken_journaled_write_is_repeated() {
     assert_usage_is_exact(&database);
 }
 
+/// Kills a process of a server of its own. The server then restarts itself from its log, as after a loss of power. Returns
+/// when it answers again.
+fn crash(folder: &Path) {
+    server::run_at(
+        folder,
+        "postgres",
+        "CREATE UNLOGGED TABLE IF NOT EXISTS since_crash (); INSERT INTO since_crash DEFAULT VALUES",
+    );
+    let writer =
+        server::run_at(folder, "postgres", "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+    assert!(Command::new("kill").args(["-9", &writer]).status().unwrap().success());
+    while server::try_run(folder, "postgres", "SELECT count(*) FROM since_crash").as_deref() != Ok("0") {}
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_a_crash_lost_are_noticed() {
     if is_left_out("postgres") {
@@ -230,7 +247,7 @@ async fn values_that_a_crash_lost_are_noticed() {
         store.append(&commit(1, number, 1)).await.unwrap();
         set(&data, b"lost").await.unwrap();
         proxy.close(true);
-        server::crash(&folder);
+        crash(&folder);
         let is_lost = run("SELECT convert_from(value, 'UTF8') FROM toolgate.plugin_values") == "kept";
         if is_lost {
             // Another host comes back first, and writes more than was lost.
