@@ -188,9 +188,8 @@ async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedW
             return;
         }
         if is_held.is_some() {
-            // The server answers, and then ends the session.
-            server.shutdown().await.unwrap();
-            return std::future::pending().await;
+            shared.held.subscribe().wait_for(|held| *held == Held::Answered).await.unwrap();
+            next.send_replace(Next::Passed);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use dispatch::ports::{AppendError, Commit, FaultKind, Log as _, RowChange, StoreFault};
@@ -17,7 +18,7 @@ use crate::machine::is_left_out;
 use crate::on_server::{behind_proxy, settings, until_failure_is};
 use crate::proxy::Proxy;
 use crate::server;
-use crate::store::{CommitValue, NamespaceQuota, PostgresStore};
+use crate::store::{CommitValue, KeyValue, KeyValueError, NamespaceQuota, PostgresStore};
 use crate::takeover::{assert_final, get, set};
 
 const ANY: NamespaceQuota = NamespaceQuota::UNBOUNDED;
@@ -267,8 +268,86 @@ async fn values_that_a_crash_lost_are_noticed() {
     panic!("no crash loses a write");
 }
 
+/// Two hosts on one database, each with its data.
+async fn two_hosts() -> (String, [PostgresStore; 2]) {
+    let (name, url) = server::database();
+    let open = async |host: &str| {
+        let mut settings = settings(url.clone());
+        settings.host.name = host.to_owned();
+        PostgresStore::open(&settings).await.unwrap()
+    };
+    (name, [open("a").await, open("b").await])
+}
+
+/// Runs a function on several threads for each of the two hosts, and returns what they return.
+fn on_both<T: Send>(hosts: &[PostgresStore; 2], run: impl Fn(KeyValue, usize) -> T + Sync) -> Vec<T> {
+    let (data, run) = (hosts.each_ref().map(PostgresStore::key_value), &run);
+    thread::scope(|threads| {
+        let start = |thread: usize| {
+            let data = data[thread % 2].clone();
+            threads.spawn(move || run(data, thread))
+        };
+        let started: Vec<_> = (0..16).map(start).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hosts_count_together() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, hosts) = two_hosts().await;
+    let increment = |data: &KeyValue| loop {
+        let seen = data.get("p", "b", b"k").unwrap();
+        let number = seen.as_deref().map_or(0, |seen| std::str::from_utf8(seen).unwrap().parse::<u32>().unwrap());
+        let next = (number + 1).to_string();
+        if data.compare_and_swap("p", "b", b"k", seen.as_deref(), Some(next.as_bytes()), ANY).unwrap().is_ok() {
+            return;
+        }
+    };
+    on_both(&hosts, |data, _| (0..20).for_each(|_| increment(&data)));
+    for host in &hosts {
+        assert_eq!(get(&host.key_value()).await.as_deref(), Some(b"320".as_slice()));
+    }
+    assert_usage_is_exact(&name);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hosts_share_one_quota() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, hosts) = two_hosts().await;
+    let quota = NamespaceQuota { bytes: u64::MAX, keys: 100 };
+    let written: usize = on_both(&hosts, |data, thread| {
+        let key = |number: usize| format!("{thread}-{number}").into_bytes();
+        let is_full = |done| match done {
+            Ok(()) => false,
+            Err(KeyValueError::Full { unit: "keys", .. }) => true,
+            Err(other) => panic!("{other}"),
+        };
+        (0..20).filter(|number| !is_full(data.set("p", "b", &key(*number), b"", quota))).count()
+    })
+    .into_iter()
+    .sum();
+    // Each host makes one write to a namespace at a time, and both can have the last room.
+    assert!((100..=101).contains(&written), "{written} keys");
+    assert_eq!(server::run(&name, "SELECT count(*) FROM toolgate.plugin_values"), written.to_string());
+    assert_usage_is_exact(&name);
+    // A removal at one host makes room at the other.
+    let [one, other] = hosts.each_ref().map(PostgresStore::key_value);
+    spawn_blocking(move || {
+        let keys = one.list("p", "b", b"", None, 2).unwrap().keys;
+        keys.iter().for_each(|key| one.delete("p", "b", key).unwrap());
+        other.set("p", "b", b"k", b"", quota).unwrap();
+    })
+    .await
+    .unwrap();
+}
+
 /// The value, once the server is back.
-async fn get_or_fault(data: &crate::store::KeyValue) -> Option<Vec<u8>> {
+async fn get_or_fault(data: &KeyValue) -> Option<Vec<u8>> {
     let data = data.clone();
     spawn_blocking(move || data.get("p", "b", b"k").ok().flatten()).await.unwrap()
 }
