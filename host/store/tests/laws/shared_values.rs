@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dispatch::ports::{AppendError, Commit, FaultKind, Log as _, RowChange, StoreFault};
+use dispatch::ports::{AppendError, Commit, FaultKind, Journals as _, Log as _, RowChange, StoreFault};
 use domain::journal::ValueChange;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
-use crate::given::commit;
-use crate::journals::{entry, names, row};
+use crate::given::{commit, turn};
+use crate::journals::{CALL, entry, names, row};
 use crate::machine::is_left_out;
 use crate::on_server::{behind_proxy, settings, until_failure_is};
 use crate::proxy::Proxy;
@@ -178,16 +178,16 @@ async fn value_that_appears_during_a_commit_refuses_it_alone() {
     assert_usage_is_exact(&name);
 }
 
-/// Commits a change with the first entry of a journal. Another host writes before.
+/// Commits a change with the first entry of a journal. Another host writes before the first attempt.
 struct Journaled {
     store: Arc<PostgresStore>,
     database: String,
-    is_overtaken: AtomicBool,
+    attempts: Arc<AtomicUsize>,
 }
 
 impl CommitValue for Journaled {
     fn commit(&self, change: ValueChange) -> Result<bool, StoreFault> {
-        if !self.is_overtaken.swap(true, Ordering::Relaxed) {
+        if self.attempts.fetch_add(1, Ordering::Relaxed) == 0 {
             other_host_sets(&self.database, "12345");
         }
         let rows = Commit::rows(vec![row(1, 1, entry(0)), RowChange::Value(change)]);
@@ -207,13 +207,18 @@ async fn overtaken_journaled_write_is_repeated() {
     let (database, url) = server::database();
     let store = Arc::new(PostgresStore::open(&settings(url)).await.unwrap());
     store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
-    let (of_call, is_overtaken) = (store.clone(), AtomicBool::new(false));
-    let data = store.key_value().committed_by(Arc::new(Journaled {
-        store: of_call,
-        database: database.clone(),
-        is_overtaken,
-    }));
+    let journaled = || {
+        let (store, database, attempts) = (store.clone(), database.clone(), Arc::<AtomicUsize>::default());
+        (store.key_value().committed_by(Arc::new(Journaled { store, database, attempts: attempts.clone() })), attempts)
+    };
+    let (data, attempts) = journaled();
+    let swap = move || data.compare_and_swap("p", "b", b"k", None, Some(b"of the call"), ANY);
+    assert_eq!(spawn_blocking(swap).await.unwrap().unwrap(), Err(Some(b"12345".to_vec())));
+    assert_eq!((attempts.load(Ordering::Relaxed), store.journal(turn(1), CALL).await.unwrap().len()), (1, 0));
+    server::run(&database, "UPDATE toolgate.plugin_values SET value = '1'");
+    let (data, attempts) = journaled();
     spawn_blocking(move || data.set("p", "b", b"k", b"of the call", ANY)).await.unwrap().unwrap();
+    assert_eq!((attempts.load(Ordering::Relaxed), store.journal(turn(1), CALL).await.unwrap().len()), (2, 1));
     assert_eq!(get(&store.key_value()).await.as_deref(), Some(b"of the call".as_slice()));
     assert_usage_is_exact(&database);
 }
