@@ -1,10 +1,10 @@
-//! How the host knows that the database is as the host left it, and how the server knows that a write of values is of a host that
-//! may write.
+//! How the host knows that the database is as the host left it, and how the server knows that a write of values is of a host that is
+//! alive.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dispatch::ports::{Head, StoreFault};
+use dispatch::ports::{Head, Position, StoreFault};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -12,18 +12,27 @@ use super::error::PostgresError;
 use super::rows::{self, column};
 use super::session::{Failure, Session};
 
-/// The state of the database after a transaction of commits. An equal mark means that there was no other one since.
+/// What a transaction of commits leaves in the row of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
+    /// After the transaction.
     pub(super) head: Head,
     /// A random id. Each transaction has its own.
     pub(super) id: Uuid,
 }
 
-impl Mark {
+/// The row of this host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnRow {
+    /// Of the last transaction of this host.
+    pub(super) mark: Mark,
+    /// The number of this run. No two runs of hosts on a database have the same.
+    pub(super) run: i32,
+}
+
+impl OwnRow {
     pub(super) fn read(row: &Row) -> Result<Self, StoreFault> {
-        let head = Head { position: rows::position(row, "position")?, hash: rows::digest(row, "hash")? };
-        Ok(Self { head, id: column(row, "mark")? })
+        Ok(Self { mark: Mark { head: rows::head(row)?, id: column(row, "mark")? }, run: column(row, "run")? })
     }
 }
 
@@ -62,20 +71,20 @@ impl Fence {
     }
 
     /// Begins a new term. The server refuses each later write of an earlier one, and it waits for those that have begun. Only the
-    /// session with the lock may do this.
+    /// session with the lock of the host may do this.
     ///
     /// If the server does not know an earlier term of this host, it has crashed, or another server took its place. It may have lost
     /// writes. Then the number of writes at that time was lower than this host has seen. Nobody could write before the first host
     /// had begun a term and stored the number, so no later writes hide the loss.
-    pub(super) async fn begin(&self, session: &Session) -> Result<(), PostgresError> {
+    pub(super) async fn begin(&self, session: &Session, owner: Uuid) -> Result<(), PostgresError> {
         let refused = PostgresError::refused;
         // Before the statement: what the server confirms in a term that it knows may be missing in the answer.
         let confirmed = self.writes.load(Ordering::SeqCst);
-        let rows = session.query(BEGIN, &[&self.host]).await.map_err(refused("begin a term"))?;
+        let rows = session.query(BEGIN, &[&self.host, &owner]).await.map_err(refused("begin a term"))?;
         let read =
             |row: &Row| Ok::<_, StoreFault>((column(row, "term")?, column(row, "base")?, column(row, "is_known")?));
-        let row = rows.first().ok_or_else(|| rows::damaged("the term of the host"));
-        let begun = row.and_then(read).map_err(Failure::from).map_err(refused("begin a term"))?;
+        let row = rows.first().ok_or(PostgresError::Ended)?;
+        let begun = read(row).map_err(Failure::from).map_err(refused("begin a term"))?;
         let (term, base, is_known): (Uuid, i64, bool) = begun;
         if !is_known && base < confirmed {
             return Err(PostgresError::LostValues);
@@ -89,13 +98,13 @@ impl Fence {
     }
 }
 
-const FOUND: &str = "SELECT position, hash, mark FROM head";
 const BEGIN: &str = "WITH before AS (SELECT coalesce(min(base), (SELECT writes FROM value_writes)) AS base, \
     coalesce(bool_or(host = $1), false) AS is_known FROM value_terms) \
-    INSERT INTO value_terms (host, term, base) SELECT $1, gen_random_uuid(), base FROM before \
+    INSERT INTO value_terms (host, term, base) SELECT name, gen_random_uuid(), base FROM before CROSS JOIN hosts \
+    WHERE name = $1 AND owner = $2 \
     ON CONFLICT (host) DO UPDATE SET term = excluded.term RETURNING term, base, (SELECT is_known FROM before)";
 
-pub(super) const STATEMENTS: &[&str] = &[FOUND, BEGIN];
+pub(super) const STATEMENTS: &[&str] = &[BEGIN];
 
 /// The knowledge of a host about its database, from its commits before.
 #[derive(Debug, Clone, Copy)]
@@ -107,25 +116,13 @@ pub(super) struct Known {
 }
 
 impl Known {
-    fn has(&self, found: Mark) -> bool {
-        found == self.last || Some(found) == self.in_doubt
+    /// Whether the database has the last transaction of this host, and those of other hosts before it.
+    pub(super) fn has(&self, own: Mark, head: Position) -> bool {
+        (own == self.last || Some(own) == self.in_doubt) && head >= own.head.position
     }
 
-    /// The database has another mark.
-    pub(super) const fn differs(&self, found: Mark) -> PostgresError {
-        PostgresError::Changed { found: found.head.position.0, left: self.last.head.position.0 }
+    /// The database has another mark, or an earlier head.
+    pub(super) const fn differs(&self, head: Position) -> PostgresError {
+        PostgresError::Changed { found: head.0, left: self.last.head.position.0 }
     }
-}
-
-/// Compares the database with what the host knows about it, if it was connected before, and begins a new term. Returns the mark.
-pub(super) async fn take_over(session: &Session, known: Option<Known>, fence: &Fence) -> Result<Mark, PostgresError> {
-    let refused = PostgresError::refused;
-    let rows = session.query(FOUND, &[]).await.map_err(refused("read its head"))?;
-    let row = rows.first().ok_or_else(|| rows::damaged("the head of the audit"));
-    let found = row.and_then(Mark::read).map_err(Failure::from).map_err(refused("read its head"))?;
-    if let Some(known) = known.filter(|known| !known.has(found)) {
-        return Err(known.differs(found));
-    }
-    fence.begin(session).await?;
-    Ok(found)
 }

@@ -246,7 +246,8 @@ async fn values_that_a_crash_lost_are_noticed() {
     let folder = server::start("-c wal_writer_delay=10000");
     let run = |statement: &str| server::run_at(&folder, "postgres", statement);
     let proxy = Proxy::start(&folder).await;
-    let store = PostgresStore::open(&settings(server::url(proxy.folder(), "postgres"))).await.unwrap();
+    let store = open(server::url(proxy.folder(), "postgres"), "a").await;
+    let other = open(server::url(&folder, "postgres"), "b").await;
     let data = store.key_value();
     for number in 0..20 {
         set(&data, b"kept").await.unwrap();
@@ -256,14 +257,14 @@ async fn values_that_a_crash_lost_are_noticed() {
         crash(&folder);
         let is_lost = run("SELECT convert_from(value, 'UTF8') FROM toolgate.plugin_values") == "kept";
         if is_lost {
-            // Another host comes back first, and writes more than was lost.
-            run(
-                "INSERT INTO toolgate.value_terms SELECT 'other', gen_random_uuid(), writes FROM toolgate.value_writes",
-            );
-            run("UPDATE toolgate.value_writes SET writes = writes + 100");
+            // Another host has not seen the value. It comes back first, and writes more than was lost.
+            for _ in 0..10 {
+                while set(&other.key_value(), b"of the other").await.is_err() {}
+            }
             proxy.close(false);
             until_failure_is(&store, Some(FaultKind::Disk)).await;
             assert_final(&store, "has lost data of plugins").await;
+            until_failure_is(&other, None).await;
             return;
         }
         // The log was flushed in between.
@@ -273,15 +274,17 @@ async fn values_that_a_crash_lost_are_noticed() {
     panic!("no crash loses a write");
 }
 
+/// The store of a host with this name.
+async fn open(url: String, host: &str) -> PostgresStore {
+    let mut settings = settings(url);
+    settings.host.name = host.to_owned();
+    PostgresStore::open(&settings).await.unwrap()
+}
+
 /// Two hosts on one database, each with its data.
 async fn two_hosts() -> (String, [PostgresStore; 2]) {
     let (name, url) = server::database();
-    let open = async |host: &str| {
-        let mut settings = settings(url.clone());
-        settings.host.name = host.to_owned();
-        PostgresStore::open(&settings).await.unwrap()
-    };
-    (name, [open("a").await, open("b").await])
+    (name, [open(url.clone(), "a").await, open(url, "b").await])
 }
 
 /// Runs a function on several threads for each of the two hosts, and returns what they return.
@@ -316,6 +319,20 @@ async fn two_hosts_count_together() {
         assert_eq!(get(&host.key_value()).await.as_deref(), Some(b"320".as_slice()));
     }
     assert_usage_is_exact(&name);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn host_that_has_ended_writes_no_values() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, [ended, other]) = two_hosts().await;
+    set(&ended.key_value(), b"1").await.unwrap();
+    server::run(&name, "DELETE FROM toolgate.hosts WHERE name = 'a'");
+    assert!(set(&ended.key_value(), b"2").await.is_err());
+    assert_final(&ended, "another host found that the lease of this host had ended").await;
+    assert_eq!(get(&other.key_value()).await.as_deref(), Some(b"1".as_slice()));
+    set(&other.key_value(), b"3").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,13 +40,14 @@ CREATE TABLE value_writes (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     writes bigint NOT NULL
 );
-INSERT INTO value_writes (writes) SELECT writes FROM host;
-DROP TABLE host;
+INSERT INTO value_writes (writes) VALUES (0);
+DROP TABLE host_values;
+DROP SEQUENCE terms;
 
 -- Each read and each write outside of commits names the term of its host. After a crash of the server, and on another server, the
 -- table is empty. `base` is the number of writes when the first host came back after that.
 CREATE UNLOGGED TABLE value_terms (
-    host text COLLATE "C" PRIMARY KEY,
+    host text COLLATE "C" PRIMARY KEY REFERENCES hosts (name) ON DELETE CASCADE,
     term uuid NOT NULL,
     base bigint NOT NULL
 );
