@@ -122,12 +122,12 @@ impl SortedMap for Committing {
 pub(crate) trait SortedMap: Send + Sync {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault>;
 
-    /// What a write must know.
+    /// The state that a write depends on.
     fn present(&self, _namespace: &str, key: &[u8]) -> Result<Present, StoreFault> {
         Ok(Present { value: self.get(key)?, usage: None })
     }
 
-    /// Replaces a value. `None`: there is no value. Returns false, and changes nothing, if another process has replaced the old value.
+    /// Replaces a value. `None`: no value. Returns false, and changes nothing, if another process has replaced the old value.
     /// Data that belongs to one process needs no check: the caller has the lock of the namespace.
     fn swap(&self, key: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StoreFault>;
 
