@@ -105,9 +105,7 @@ impl State {
     fn check(&self, commit: &Commit) -> Result<(), AppendError> {
         match &commit.facts {
             Some(NewFacts::Turn { turn, expected, .. }) => {
-                if self.length_differs(*turn, *expected) {
-                    return Err(AppendError::Conflict);
-                }
+                self.expect_length(*turn, *expected)?;
             }
             Some(NewFacts::Removal(removal)) => {
                 let mut turns = BTreeSet::new();
@@ -154,11 +152,7 @@ impl State {
                     let of_call = journals.entry((row.turn, row.call));
                     of_call.or_insert_with(|| self.journal_head(row.turn, row.call)).append(row)?;
                 }
-                RowChange::Length { turn, commits } => {
-                    if self.length_differs(*turn, *commits) {
-                        return Err(AppendError::Conflict);
-                    }
-                }
+                RowChange::Length { turn, commits } => self.expect_length(*turn, *commits)?,
                 RowChange::Value(_)
                 | RowChange::Open { .. }
                 | RowChange::Due { .. }
@@ -176,8 +170,10 @@ impl State {
         Ok(())
     }
 
-    fn length_differs(&self, turn: TurnId, commits: u32) -> bool {
-        self.removed.contains_key(&turn) || self.logs.get(&turn).map_or(0, Vec::len) != commits as usize
+    fn expect_length(&self, turn: TurnId, commits: u32) -> Result<(), AppendError> {
+        let is_removed = self.removed.contains_key(&turn);
+        let differs = is_removed || self.logs.get(&turn).map_or(0, Vec::len) != commits as usize;
+        if differs { Err(AppendError::Conflict) } else { Ok(()) }
     }
 
     fn deliveries_of(&self, of: Subject) -> impl Iterator<Item = (&(Subject, u32, String), &DeliveryRow)> {

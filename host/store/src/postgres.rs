@@ -108,8 +108,12 @@ impl PostgresStore {
         let reads = requests(connector.readers(settings.readers)?, READ);
         let shared = Arc::new(requests(connector.writes(documents::CONNECTIONS)?, documents::ATTEMPTED));
         let polls = requests(connector.readers(1)?, READ);
-        let renewals =
-            Reads::new(handle.clone(), connector.writes(1)?, deadline.min(settings.lease / 3), life::ATTEMPTED);
+        let renewals = Reads::new(
+            handle.clone(),
+            connector.writes(life::CONNECTIONS)?,
+            deadline.min(settings.lease / 3),
+            life::ATTEMPTED,
+        );
         let values = connector.values(settings.values)?;
 
         let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));

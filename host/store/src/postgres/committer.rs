@@ -422,10 +422,10 @@ impl Committer {
         if is_final || self.failure().is_none() {
             self.counters.failures.fetch_add(1, Ordering::Relaxed);
         }
+        self.failed.send_replace(Some(fault.clone()));
         if is_final {
             self.final_failure.send_replace(Some(fault.clone()));
         }
-        self.failed.send_replace(Some(fault.clone()));
         fault
     }
 }

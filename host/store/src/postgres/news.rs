@@ -94,7 +94,8 @@ impl Poller {
         let rows = self.requests.run(poll).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let head = rows::position(first, "head")?;
-        if head.0.saturating_sub(self.seen.0) > MAX_COMMITS {
+        // An earlier head: a server without the last commits of another host took over.
+        if head.0.checked_sub(self.seen.0).is_none_or(|commits| commits > MAX_COMMITS) {
             self.seen = head;
             return Ok(Some(News::Missed));
         }

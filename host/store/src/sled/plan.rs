@@ -7,7 +7,7 @@ use dispatch::ports::{
     AppendError, AudienceChange, Commit, DeliveryRow, Denial, EndedTurn, JournalRow, NewFacts, RowChange, Source,
     StoreFault, SuspensionRow, TurnEnding, TurnsToRemove,
 };
-use domain::{Digest, StandingId, Timestamp, TurnId, effect::Due, journal::ValueChange};
+use domain::{CallIndex, Digest, StandingId, Timestamp, TurnId, effect::Due, journal::ValueChange};
 
 use super::blobs::{self, Hold};
 use super::feeds;
@@ -336,6 +336,12 @@ impl Plan {
         Ok(Facts { source, record: blobs::digest(&value), feeds: vec![(vec![index], value)] })
     }
 
+    fn run(&mut self, turn: TurnId, call: CallIndex, run: u32) {
+        let key = journals::head(turn, call);
+        let known = self.earlier.journals.get(&key).map_or(0, |journal| journal.counted);
+        self.checked.push((key, Change::Run { run, known }));
+    }
+
     fn row(&mut self, change: &RowChange) -> Result<(), StoreFault> {
         let state = |id: StandingId| keys::standing(keys::STANDING_STATE, id);
         let denial = |denial: &Denial| keys::denied(&denial.conversation, denial.alike);
@@ -363,8 +369,6 @@ impl Plan {
                 let value = [&[0; STAMP], at.millis().to_be_bytes().as_slice()].concat();
                 self.stamped.push((keys::RETENTION_TIME.to_vec(), value));
             }
-            // One host uses the store, and it counts in memory.
-            RowChange::Open { .. } => {}
             RowChange::Length { turn, commits } => self.lengths.push((*turn, *commits)),
             RowChange::Kept(principal) => {
                 self.checked.push((keys::kept(principal), Change::Count(signed(self.added), Vec::new())));
@@ -377,13 +381,9 @@ impl Plan {
                 self.earlier.logs.insert(key.clone(), size);
                 self.checked.push((key, Change::Log(log.turn, value)));
             }
-            // `Reader::forget` reads what there is to remove.
-            RowChange::Forget(..) => {}
-            RowChange::JournalRun { turn, call, run } => {
-                let key = journals::head(*turn, *call);
-                let known = self.earlier.journals.get(&key).map_or(0, |journal| journal.counted);
-                self.checked.push((key, Change::Run { run: run.unwrap_or_default(), known }));
-            }
+            // `Reader::forget` reads what there is to remove. Open turns are counted in memory, by the only host.
+            RowChange::Forget(..) | RowChange::Open { .. } => {}
+            RowChange::JournalRun { turn, call, run } => self.run(*turn, *call, run.unwrap_or_default()),
             RowChange::JournalEntry(JournalRow { turn, call, run, entry }) => {
                 let value = self.value(STAMP, |out| entry.write(out))?;
                 let size = self.size_of(&value[STAMP..]);

@@ -11,6 +11,8 @@ mod feeds;
 mod full_disk;
 mod given;
 mod growth;
+#[cfg(feature = "postgres")]
+mod hosts;
 mod inbox;
 mod indexes;
 mod journals;

@@ -1,19 +1,18 @@
 //! Databases of older formats. They are made from the files of those formats, with rows that a store wrote.
 
-use dispatch::ports::{Commit, Indexes as _, Log as _, RowChange};
-use domain::suspension::SuspensionState;
+use dispatch::ports::{AppendError, Commit, Footprint, Indexes as _, Log as _, Peers as _, RowChange, SuspensionRow};
+use domain::{Event, Json, SignalName, event::Rejection, suspension::SuspensionKind};
 
-use crate::given::{call_of, commit, owner, row, suspension, with};
+use crate::given::{
+    OPEN, call_of, commit, conversation, due, due_of, events, owner, principal, row, suspension, time, turn, with,
+};
 use crate::machine::is_left_out;
 use crate::on_server::{settings, verified};
 use crate::server;
 use crate::store::{NamespaceQuota, PostgresStore};
 
-const FORMATS: [&str; 3] = [
-    include_str!("../../src/postgres/schema/1.sql"),
-    include_str!("../../src/postgres/schema/2.sql"),
-    include_str!("../../src/postgres/schema/3.sql"),
-];
+const FORMATS: [&str; 2] =
+    [include_str!("../../src/postgres/schema/1.sql"), include_str!("../../src/postgres/schema/2.sql")];
 
 /// Tables with records. Their columns are the same in all formats, and later ones have more.
 const TABLES: [&str; 6] = ["commits", "conversations", "calls", "suspensions", "unfinished_turns", "plugin_values"];
@@ -55,12 +54,31 @@ async fn database_of_each_older_format_is_migrated() {
     if is_left_out("postgres") {
         return;
     }
-    let open = |number| RowChange::Suspension(row(number, SuspensionState::Open));
+    let signal = SignalName::new("paid").unwrap();
+    let open = |number| {
+        let external =
+            SuspensionRow { kind: SuspensionKind::External, signal: Some(signal.clone()), ..row(number, OPEN) };
+        RowChange::Suspension(external)
+    };
+    let start = |number| Event::TurnStarted {
+        turn: turn(number),
+        conversation: conversation("c"),
+        caller: principal("ann"),
+        rejection: Rejection::default(),
+        context: Some(Json::unchecked(r#"{"n":1}"#)),
+        parent: None,
+        at: time(1),
+    };
+    let unfinished = |number| due_of(number, None, Some(due(9, false)));
     for format in 1..=FORMATS.len() {
-        let first = with(commit(1, 0, 1), [owner("ann"), call_of(1, "a"), open(1)]);
-        let (name, url) = database(format, &[first, commit(1, 1, 2)]).await;
+        let first = with(events(1, 0, vec![start(1)]), [owner("ann"), call_of(1, "a"), open(1), unfinished(1)]);
+        let second = with(events(2, 0, vec![start(2)]), [call_of(2, "x"), unfinished(2)]);
+        let (name, url) = database(format, &[first, second]).await;
         let store = PostgresStore::open(&settings(url)).await.unwrap();
-        store.append(&with(commit(1, 2, 3), [call_of(1, "b"), open(2)])).await.unwrap();
+        let used = Footprint { turns: 2, bytes: 14, suspensions: 0 };
+        assert_eq!(store.open_turns(Some(&principal("ann"))).await.unwrap(), Some(used), "{format}");
+        assert!(matches!(store.append(&with(commit(3, 0, 1), [open(3)])).await, Err(AppendError::Conflict)));
+        store.append(&with(commit(1, 1, 3), [call_of(1, "b")])).await.unwrap();
         assert_eq!(verified(&store).await, 3, "{format}");
         let usage = "SELECT encode(namespace, 'escape'), bytes, keys FROM toolgate.plugin_usage";
         assert_eq!(server::run(&name, usage), "plugin|32|2", "{format}");

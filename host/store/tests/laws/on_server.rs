@@ -31,7 +31,7 @@ pub(crate) async fn store() -> Option<PostgresStore> {
     Some(PostgresStore::open(&settings(url)).await.unwrap())
 }
 
-async fn refusal(settings: &PostgresSettings) -> PostgresError {
+pub(crate) async fn refusal(settings: &PostgresSettings) -> PostgresError {
     match PostgresStore::open(settings).await {
         Ok(_) => panic!("the database is not refused"),
         Err(error) => error,
@@ -65,7 +65,7 @@ async fn commits_are_there_after_a_restart_of_the_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn second_host_is_refused_while_the_first_runs() {
+async fn second_host_of_the_same_name_is_refused() {
     if is_left_out("postgres") {
         return;
     }
@@ -73,7 +73,8 @@ async fn second_host_is_refused_while_the_first_runs() {
     let first = PostgresStore::open(&settings(url.clone())).await.unwrap();
     let hasty = PostgresSettings { lock_wait: Duration::from_millis(10), ..settings(url.clone()) };
     let refused = refusal(&hasty).await.to_string();
-    assert!(refused.starts_with("another host uses this database (toolgate from the same machine since "), "{refused}");
+    let expected = "another host with the name `toolgate` uses this database (toolgate from the same machine since ";
+    assert!(refused.starts_with(expected), "{refused}");
     first.append(&commit(1, 0, 1)).await.unwrap();
     drop(first);
     PostgresStore::open(&settings(url)).await.unwrap();

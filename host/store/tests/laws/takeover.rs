@@ -1,4 +1,4 @@
-//! A database that is not as the host left it: a server without the last commits, another host, and writes that arrive late.
+//! A database that is not as the host left it: a server without the last commits, another run of the host, and writes that arrive late.
 
 use std::time::Duration;
 
@@ -42,6 +42,7 @@ fn end_writer(name: &str) {
 pub(crate) async fn assert_final(store: &PostgresStore, reason: &str) {
     let failure = store.health().failure.unwrap();
     assert_eq!(failure.kind, FaultKind::Disk);
+    assert_eq!(store.final_failure().borrow().as_ref().map(ToString::to_string), Some(failure.to_string()));
     assert!(failure.reason.contains(reason) && failure.reason.contains("start the host again"), "{failure}");
     // Another store fails later, and tries again.
     let (_, proxy, other) = behind_proxy(DEADLINE).await;
@@ -55,17 +56,28 @@ pub(crate) async fn assert_final(store: &PostgresStore, reason: &str) {
     assert!(store.sync().await.is_err());
 }
 
+/// Saves what the last transaction wrote beside its commits.
+fn save(name: &str, table: &str) {
+    let saved = "SELECT hosts.position, hosts.hash, mark FROM toolgate.head, toolgate.hosts";
+    server::run(name, &format!("CREATE TABLE {table} AS {saved}"));
+}
+
+fn restore(name: &str, table: &str) {
+    let set = "SET (position, hash) = (SELECT position, hash FROM";
+    server::run(name, &format!("UPDATE toolgate.head {set} {table})"));
+    server::run(name, &format!("UPDATE toolgate.hosts {set} {table}), mark = (SELECT mark FROM {table})"));
+}
+
 /// Two commits, of which the database then loses the second.
 async fn rewound(between: impl FnOnce(&str)) -> (String, PostgresStore) {
     let (name, url) = server::database();
     let store = PostgresStore::open(&settings(url)).await.unwrap();
     store.append(&commit(1, 0, 1)).await.unwrap();
-    server::run(&name, "CREATE TABLE earlier AS SELECT position, hash, mark FROM toolgate.head");
+    save(&name, "earlier");
     store.append(&commit(1, 1, 2)).await.unwrap();
-    server::run(&name, "CREATE TABLE later AS SELECT position, hash, mark FROM toolgate.head");
-    let rewinding = "DELETE FROM toolgate.commits WHERE position = 2; \
-        UPDATE toolgate.head SET (position, hash, mark) = (SELECT position, hash, mark FROM earlier)";
-    server::run(&name, rewinding);
+    save(&name, "later");
+    server::run(&name, "DELETE FROM toolgate.commits WHERE position = 2");
+    restore(&name, "earlier");
     between(&name);
     (name, store)
 }
@@ -80,7 +92,7 @@ async fn idle_host_notices_that_commits_are_lost() {
     let (name, store) = rewound(end_writer).await;
     until_failure_is(&store, Some(FaultKind::Disk)).await;
     // It is too late now: only a person knows what has happened.
-    server::run(&name, "UPDATE toolgate.head SET (position, hash, mark) = (SELECT position, hash, mark FROM later)");
+    restore(&name, "later");
     assert_final(&store, CHANGED).await;
     assert_eq!(store.health().failures, 1);
 }
@@ -107,10 +119,10 @@ async fn lost_rows_are_noticed() {
     let (name, url) = server::database();
     let store = PostgresStore::open(&settings(url)).await.unwrap();
     store.append(&commit(1, 0, 1)).await.unwrap();
-    server::run(&name, "CREATE TABLE earlier AS SELECT mark FROM toolgate.head");
+    save(&name, "earlier");
     // A transaction without facts leaves the position and the hash as they are.
     store.sync().await.unwrap();
-    server::run(&name, "UPDATE toolgate.head SET mark = (SELECT mark FROM earlier)");
+    restore(&name, "earlier");
     assert!(store.append(&commit(1, 1, 2)).await.is_err());
     assert_final(&store, "it is at position 1 of the audit, and this host left it at 1").await;
 }
@@ -184,10 +196,10 @@ async fn host_that_lost_its_lock_writes_nothing() {
     proxy.release().await;
     assert_eq!(get(&second.key_value()).await.as_deref(), Some(b"of the second".as_slice()));
     assert!(first.append(&commit(1, 2, 3)).await.is_err());
-    drop(second);
     assert!(late.await.unwrap().is_err());
     until_failure_is(&first, Some(FaultKind::Disk)).await;
-    assert_final(&first, "it is at position 2 of the audit, and this host left it at 1").await;
+    assert_final(&first, "another host found that the lease of this host had ended").await;
+    assert_eq!(verified(&second).await, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
