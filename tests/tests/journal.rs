@@ -98,6 +98,18 @@ fn uninterrupted_call_has_its_effects_once() {
 }
 
 #[test]
+fn overtaken_writes_happen_and_are_recorded_once() {
+    let call = |is_overtaken| {
+        let server = Server::start();
+        let mut place = Place::new(&server, false);
+        place.is_overtaken = is_overtaken;
+        let ended = place.call(&program(&server), &[]);
+        (result(&ended), place.values(), place.functions(), place.writes())
+    };
+    assert_eq!(call(true), call(false));
+}
+
+#[test]
 fn effect_costs_at_most_two_commits() {
     let server = Server::start();
     let send = |method: &str| json!({"do": "send", "method": method, "url": server.url("/add"), "body": "x"});

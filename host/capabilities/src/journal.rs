@@ -35,11 +35,12 @@ pub enum JournalError {
 /// Writes the entries of one run.
 #[async_trait]
 pub trait JournalWriter: Send + Sync {
-    /// Writes entries, and changes of key-value data with them. All of it is on disk when this returns.
+    /// Writes entries, and changes of key-value data with them. All of it is on disk when this returns. `false`: nothing is
+    /// written, because another host has replaced one of the old values.
     ///
     /// # Errors
     /// The reason. The state may be unknown.
-    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String>;
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<bool, String>;
 
     /// The journal with everything that this run wrote. `None`: nobody knows, so that no instance of the call is kept.
     fn head(&self) -> Option<JournalSummary> {
@@ -255,7 +256,8 @@ impl Journal {
         self.add(call, Record::Result(result), None)
     }
 
-    /// Writes the result of a call, and the changes of key-value data that it made.
+    /// Writes the result of a call, and the changes of key-value data that it made. `false`: another host has replaced one of the
+    /// old values. Then nothing is written, and the call has no result yet.
     ///
     /// # Errors
     /// [`JournalError`]
@@ -264,9 +266,14 @@ impl Journal {
         call: &HostCall,
         result: Arc<str>,
         values: Vec<ValueChange>,
-    ) -> Result<(), JournalError> {
+    ) -> Result<bool, JournalError> {
         self.record(call, result)?;
-        self.flush_with(values).await
+        let (writer, entries) = self.take_unwritten();
+        let is_written = writer.write(entries.clone(), values).await.map_err(JournalError::Fault)?;
+        if !is_written {
+            self.state().take_back(entries)?;
+        }
+        Ok(is_written)
     }
 
     /// An effect that has begun in an earlier run. `None`: no earlier run came here.
@@ -344,18 +351,16 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Fault`]
     pub async fn flush(&self) -> Result<(), JournalError> {
-        self.flush_with(Vec::new()).await
+        let (writer, entries) = self.take_unwritten();
+        if !entries.is_empty() {
+            writer.write(entries, Vec::new()).await.map_err(JournalError::Fault)?;
+        }
+        Ok(())
     }
 
-    async fn flush_with(&self, values: Vec<ValueChange>) -> Result<(), JournalError> {
-        let (writer, entries) = {
-            let mut state = self.state();
-            (Arc::clone(&state.writer), std::mem::take(&mut state.unwritten))
-        };
-        if entries.is_empty() && values.is_empty() {
-            return Ok(());
-        }
-        writer.write(entries, values).await.map_err(JournalError::Fault)
+    fn take_unwritten(&self) -> (Arc<dyn JournalWriter>, Vec<Entry>) {
+        let mut state = self.state();
+        (Arc::clone(&state.writer), std::mem::take(&mut state.unwritten))
     }
 
     /// The recorded entry of a call. The run has come to it.
@@ -391,6 +396,18 @@ fn refusal(request: Digest) -> HostCall {
 impl State {
     fn repeats(&self) -> bool {
         self.passed < self.earlier.len() || self.steps_passed < self.steps
+    }
+
+    /// These entries were not written, and the last of them is no result.
+    fn take_back(&mut self, mut entries: Vec<Entry>) -> Result<(), JournalError> {
+        let last = entries.pop().map_or(0, |entry| entry.size());
+        if !self.unwritten.is_empty() {
+            // Its number follows on that of the last one.
+            return Err(JournalError::Fault("a result was recorded while another one was written".to_owned()));
+        }
+        (self.entries, self.bytes) = (self.entries - 1, self.bytes - last);
+        self.unwritten = entries;
+        Ok(())
     }
 
     fn next(&self) -> Option<Entry> {

@@ -19,8 +19,8 @@ impl MemoryJournal {
 #[async_trait]
 impl JournalWriter for MemoryJournal {
     /// The kit's buckets make the changes of values themselves.
-    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<bool, String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(entries);
-        Ok(())
+        Ok(true)
     }
 }

@@ -155,6 +155,8 @@ impl Default for JournalBounds {
 pub struct ValueChange {
     /// The key of the store.
     pub key: Vec<u8>,
+    /// The value that is replaced. `None`: the key is absent.
+    pub old: Option<Vec<u8>>,
     /// `None` removes the key.
     pub value: Option<Vec<u8>>,
 }

@@ -162,13 +162,17 @@ struct Recorder(Arc<dyn RunJournal>);
 
 #[async_trait]
 impl JournalWriter for Recorder {
-    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
-        self.0.append(entries, values).await.map_err(|error| {
-            // The caller reads the log of the call. The reason is for the operator.
-            let AppendError::Fault(fault) = error else { return error.to_string() };
-            tracing::error!(%fault, "the journal of a call could not be written");
-            "the host's store failed".to_owned()
-        })
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<bool, String> {
+        match self.0.append(entries, values).await {
+            Ok(()) => Ok(true),
+            Err(AppendError::Changed) => Ok(false),
+            Err(AppendError::Fault(fault)) => {
+                // The caller reads the log of the call. The reason is for the operator.
+                tracing::error!(%fault, "the journal of a call could not be written");
+                Err("the host's store failed".to_owned())
+            }
+            Err(refused) => Err(refused.to_string()),
+        }
     }
 
     fn head(&self) -> Option<JournalSummary> {

@@ -5,8 +5,10 @@
 //! kept.
 //!
 //! A namespace has a quota. Its usage follows from its entries alone: they are counted at the first write after a
-//! start, and the count is kept from then on. Writes to one namespace are made one after the other, so no two of them
-//! can pass the same check.
+//! start, and the count is kept from then on. If several hosts share the data, the database counts instead. Writes of one host to
+//! one namespace are made one after the other, so no two of them can pass the same check.
+//!
+//! A write names the value that it replaces. If another host was faster, it is decided again.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dispatch::ports::StoreFault;
 use domain::journal::ValueChange;
 
+pub(crate) use self::usage::NamespaceUsage;
 use self::usage::Usages;
 
 mod usage;
@@ -27,6 +30,8 @@ const MAX_KEY: usize = 1 << 10;
 pub const MAX_VALUE: usize = 64 << 10;
 /// The maximum number of keys of one listing.
 const MAX_LISTING: usize = 1_000;
+/// How often a write is tried while other hosts change its key. One of them makes progress each time.
+const MAX_ATTEMPTS: usize = 100;
 
 /// Why a read or a write failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -79,13 +84,13 @@ pub struct KeyValue {
     usages: Usages,
 }
 
-/// Makes a write of [`KeyValue::committed_by`], on a thread that may block. Nobody else writes to the namespace meanwhile.
+/// Makes a write of [`KeyValue::committed_by`], on a thread that may block. Nobody else at this host writes to the namespace meanwhile.
 pub trait CommitValue: Send + Sync {
-    /// Commits the change.
+    /// Commits the change. `false`: another host has replaced the old value, and nothing is committed.
     ///
     /// # Errors
     /// The change is not made, or its state is unknown.
-    fn commit(&self, change: ValueChange) -> Result<(), StoreFault>;
+    fn commit(&self, change: ValueChange) -> Result<bool, StoreFault>;
 }
 
 /// Entries whose changes are committed by something else.
@@ -99,8 +104,13 @@ impl SortedMap for Committing {
         self.entries.get(key)
     }
 
-    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
-        self.by.commit(ValueChange { key, value: value.map(<[u8]>::to_vec) })
+    fn present(&self, namespace: &str, key: &[u8]) -> Result<Present, StoreFault> {
+        self.entries.present(namespace, key)
+    }
+
+    fn swap(&self, key: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StoreFault> {
+        let owned = |value: Option<&[u8]>| value.map(<[u8]>::to_vec);
+        self.by.commit(ValueChange { key: key.to_vec(), old: owned(old), value: owned(new) })
     }
 
     fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault> {
@@ -112,11 +122,24 @@ impl SortedMap for Committing {
 pub(crate) trait SortedMap: Send + Sync {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreFault>;
 
-    /// Sets a value, or removes it.
-    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault>;
+    /// The state that a write depends on.
+    fn present(&self, _namespace: &str, key: &[u8]) -> Result<Present, StoreFault> {
+        Ok(Present { value: self.get(key)?, usage: None })
+    }
+
+    /// Replaces a value. `None`: no value. Returns false, and changes nothing, if another process has replaced the old value.
+    /// Data that belongs to one process needs no check: the caller has the lock of the namespace.
+    fn swap(&self, key: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StoreFault>;
 
     /// Reads the entries from a key on, as long as `each` returns true.
     fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault>;
+}
+
+/// The entry of a key, and the usage of its namespace.
+pub(crate) struct Present {
+    pub(crate) value: Option<Vec<u8>>,
+    /// `None`: this process counts.
+    pub(crate) usage: Option<NamespaceUsage>,
 }
 
 impl KeyValue {
@@ -138,8 +161,8 @@ impl KeyValue {
     }
 
     /// Makes a change that was checked and committed.
-    pub(crate) fn apply(&self, ValueChange { key, value }: ValueChange) -> Result<(), StoreFault> {
-        self.entries.put(key, value.as_deref())
+    pub(crate) fn apply(&self, ValueChange { key, old, value }: &ValueChange) -> Result<(), StoreFault> {
+        self.entries.swap(key, old.as_deref(), value.as_deref()).map(drop)
     }
 
     /// The value of a key.
@@ -153,7 +176,7 @@ impl KeyValue {
     /// Sets a key.
     ///
     /// # Errors
-    /// [`KeyValueError`]; nothing has changed.
+    /// [`KeyValueError`]; nothing has changed, except that the state may be unknown after a fault.
     pub fn set(
         &self,
         namespace: &str,
@@ -164,31 +187,23 @@ impl KeyValue {
     ) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", value.len(), MAX_VALUE)?;
-        self.usages.write(&*self.entries, namespace, |usage| {
-            let old = self.entries.get(&key)?;
-            usage.change(&key, old.as_deref(), Some(value), quota)?;
-            Ok(self.entries.put(key, Some(value))?)
-        })
+        self.write(namespace, &key, quota, |_| Some(Some(value))).map(drop)
     }
 
     /// Removes a key, if it is there.
     ///
     /// # Errors
-    /// [`KeyValueError`]; nothing has changed.
+    /// [`KeyValueError`]; nothing has changed, except that the state may be unknown after a fault.
     pub fn delete(&self, namespace: &str, bucket: &str, key: &[u8]) -> Result<(), KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
-        self.usages.write(&*self.entries, namespace, |usage| {
-            let old = self.entries.get(&key)?;
-            usage.change(&key, old.as_deref(), None, NamespaceQuota::UNBOUNDED)?;
-            Ok(self.entries.put(key, None)?)
-        })
+        self.write(namespace, &key, NamespaceQuota::UNBOUNDED, |_| Some(None)).map(drop)
     }
 
     /// Sets a key to `new` (`None`: removes it) if it holds `expected` (`None`: if it does not exist). Otherwise
     /// returns its current value.
     ///
     /// # Errors
-    /// [`KeyValueError`]; nothing has changed.
+    /// [`KeyValueError`]; nothing has changed, except that the state may be unknown after a fault.
     pub fn compare_and_swap(
         &self,
         namespace: &str,
@@ -200,15 +215,39 @@ impl KeyValue {
     ) -> Result<Result<(), Option<Vec<u8>>>, KeyValueError> {
         let key = full_key(namespace, bucket, key)?;
         at_most("the value", new.map_or(0, <[u8]>::len), MAX_VALUE)?;
-        self.usages.write(&*self.entries, namespace, |usage| {
-            let old = self.entries.get(&key)?;
-            if old.as_deref() != expected {
-                return Ok(Err(old));
+        self.write(namespace, &key, quota, |old| (old == expected).then_some(new))
+    }
+
+    /// Replaces the value of a key. `decide` gets the present value, and returns the new one, or `None` to write nothing; then the
+    /// present value is the result.
+    fn write<'a>(
+        &self,
+        namespace: &str,
+        key: &[u8],
+        quota: NamespaceQuota,
+        decide: impl Fn(Option<&[u8]>) -> Option<Option<&'a [u8]>>,
+    ) -> Result<Result<(), Option<Vec<u8>>>, KeyValueError> {
+        let of_namespace = self.usages.of(namespace);
+        let mut known = usage::locked(&of_namespace);
+        for _ in 0..MAX_ATTEMPTS {
+            let Present { value: old, usage } = self.entries.present(namespace, key)?;
+            let Some(new) = decide(old.as_deref()) else { return Ok(Err(old)) };
+            let is_shared = usage.is_some();
+            let before = match usage.or(*known) {
+                Some(usage) => usage,
+                None => NamespaceUsage::count(&*self.entries, namespace)?,
+            };
+            let after = before.changed(key, old.as_deref(), new, quota);
+            // After a write that failed in the store its effect is unknown, so the namespace is counted again before the next one.
+            *known = if after.is_err() { Some(before) } else { None };
+            let after = after?;
+            if self.entries.swap(key, old.as_deref(), new)? {
+                *known = (!is_shared).then_some(after);
+                return Ok(Ok(()));
             }
-            usage.change(&key, expected, new, quota)?;
-            // No other write to the namespace can come in between, so the value is still the expected one.
-            Ok(Ok(self.entries.put(key, new)?))
-        })
+        }
+        let reason = format!("other hosts changed the key each of {MAX_ATTEMPTS} times");
+        Err(StoreFault::of_program("write a value", reason).into())
     }
 
     /// Keys of a bucket that begin with `prefix`: those after `cursor`, at most `limit` and at most 1,000.
@@ -254,13 +293,13 @@ impl SortedMap for InMemory {
         Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
     }
 
-    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
+    fn swap(&self, key: &[u8], _: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StoreFault> {
         let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match value {
-            Some(value) => drop(map.insert(key, value.to_vec())),
-            None => drop(map.remove(&key)),
+        match new {
+            Some(new) => drop(map.insert(key.to_vec(), new.to_vec())),
+            None => drop(map.remove(key)),
         }
-        Ok(())
+        Ok(true)
     }
 
     fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault> {

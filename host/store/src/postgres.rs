@@ -116,7 +116,7 @@ impl PostgresStore {
         );
         let values = connector.values(settings.values)?;
 
-        let (lock_wait, fence) = (settings.lock_wait, Arc::<Fence>::default());
+        let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));
         let of_host = fence.clone();
         let connecting = async move { Ok((connector.writer(lock_wait, None, &of_host).await?, connector)) };
         let ((session, own), connector) = threads.run(connecting).await?;

@@ -34,7 +34,7 @@ impl StoreBuckets {
 struct Commits(Arc<dyn CommitWrite>);
 
 impl CommitValue for Commits {
-    fn commit(&self, change: ValueChange) -> Result<(), StoreFault> {
+    fn commit(&self, change: ValueChange) -> Result<bool, StoreFault> {
         self.0.commit(change).map_err(|error| StoreFault::of_program("commit a value", error.to_string()))
     }
 }

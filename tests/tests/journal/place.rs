@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use async_trait::async_trait;
@@ -100,6 +100,8 @@ pub(crate) struct Place {
     writes: Arc<AtomicUsize>,
     /// Another run begins after this number of writes of the first.
     supersedes: Option<usize>,
+    /// Another host changes each value before the call does, and the call tries again.
+    pub(crate) is_overtaken: bool,
 }
 
 impl Place {
@@ -125,6 +127,7 @@ impl Place {
             decided: Vec::new(),
             writes: Arc::default(),
             supersedes: None,
+            is_overtaken: false,
         };
         let event = Event::TurnCancelled { by: "ann".parse().unwrap(), at: STARTED_AT };
         let begun = Commit::turn(TURN, ConversationId::new("c").unwrap(), 0, vec![event]);
@@ -152,6 +155,7 @@ impl Place {
                 is_dead: Mutex::new(false),
                 writes: self.writes.clone(),
                 supersedes: self.supersedes.take(),
+                overtaken: self.is_overtaken.then(AtomicBool::default),
             });
             let stops_at = self.stops_at.filter(|_| run == 1);
             let heard = Arc::new(Heard { stops_at, ..Heard::default() });
@@ -293,6 +297,8 @@ struct Writer {
     is_dead: Mutex<bool>,
     writes: Arc<AtomicUsize>,
     supersedes: Option<usize>,
+    /// Whether the last change of a value came too late. Every second one does.
+    overtaken: Option<AtomicBool>,
 }
 
 impl Writer {
@@ -304,7 +310,7 @@ impl Writer {
         fate.is_none().then_some(death)
     }
 
-    fn die(&self) -> Result<(), String> {
+    fn die(&self) -> Result<bool, String> {
         *self.is_dead.lock().unwrap() = true;
         Err("killed".to_owned())
     }
@@ -312,9 +318,13 @@ impl Writer {
 
 #[async_trait]
 impl JournalWriter for Writer {
-    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), String> {
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<bool, String> {
         if *self.is_dead.lock().unwrap() {
             return self.die();
+        }
+        let is_overtaken = |last: &AtomicBool| !last.fetch_xor(true, Ordering::Relaxed);
+        if !values.is_empty() && self.overtaken.as_ref().is_some_and(is_overtaken) {
+            return Ok(false);
         }
         let death = self.dies();
         if death == Some(Death::Before) {
@@ -332,7 +342,7 @@ impl JournalWriter for Writer {
             assert_eq!(self.supersedes, Some(before), "{error}");
             return self.die();
         }
-        if death == Some(Death::After) { self.die() } else { Ok(()) }
+        if death == Some(Death::After) { self.die() } else { Ok(true) }
     }
 }
 

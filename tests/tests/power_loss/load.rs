@@ -108,7 +108,11 @@ async fn write_journal(store: Arc<SledStore>, number: u64) {
         let row = JournalRow { turn: turn(number), call: CallIndex(0), run: 1, entry: entry(at) };
         // The namespace and the bucket, each after its length, and the key.
         let key = [b"\0\x06plugin\0\x07durable".as_slice(), &number.to_be_bytes()].concat();
-        let value = RowChange::Value(ValueChange { key, value: Some(value(at.into())) });
+        let value = RowChange::Value(ValueChange {
+            key,
+            old: at.checked_sub(1).map(|at| value(at.into())),
+            value: Some(value(at.into())),
+        });
         store.append(&Commit::rows(vec![RowChange::JournalEntry(row), value])).await.unwrap();
         acknowledge(&format!("entry {number} {at}"));
     }

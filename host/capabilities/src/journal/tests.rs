@@ -24,9 +24,9 @@ impl Written {
 
 #[async_trait]
 impl JournalWriter for Written {
-    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<bool, String> {
         self.0.lock().unwrap().push(entries);
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -173,6 +173,36 @@ fn run_that_differs_stops_at_the_entry() {
     assert!(diverged(journal.recorded(&call("b"))).contains("entry 1"), "it was an effect");
     let (journal, ..) = run(&[].into(), 1, JournalBounds::default());
     assert_eq!(diverged(journal.recorded(&call("a"))), "it does something new before step 1");
+}
+
+/// The values of the first write have changed.
+#[derive(Default)]
+struct OvertakenOnce(Written, std::sync::atomic::AtomicBool);
+
+#[async_trait]
+impl JournalWriter for OvertakenOnce {
+    async fn write(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<bool, String> {
+        if !self.1.swap(true, Ordering::Relaxed) {
+            return Ok(false);
+        }
+        self.0.write(entries, values).await
+    }
+}
+
+#[test]
+fn overtaken_write_has_no_result_yet() {
+    let writer = Arc::<OvertakenOnce>::default();
+    let recording =
+        Recording { writer: writer.clone(), bounds: JournalBounds { entries: 2, ..JournalBounds::default() } };
+    let journal = Journal::new(&durable(&[].into(), 0), recording, Arc::<Ticks>::default());
+    journal.record(&call("a"), "1".into()).unwrap();
+    let room = journal.room();
+    assert!(!at_once(journal.write(&call("b"), "2".into(), Vec::new())).unwrap());
+    assert_eq!((journal.length(), journal.room()), (1, room));
+    assert!(at_once(journal.write(&call("b"), "another".into(), Vec::new())).unwrap());
+    let written = writer.0.entries();
+    let texts: Vec<_> = written.iter().map(|entry| (entry.number, entry.record.clone())).collect();
+    assert_eq!(texts, [(0, Record::Result("1".into())), (1, Record::Result("another".into()))]);
 }
 
 #[test]

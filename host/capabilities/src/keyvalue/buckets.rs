@@ -41,12 +41,12 @@ pub enum BucketError {
 
 /// Commits the writes of [`Buckets::committed_by`].
 pub trait CommitWrite: Send + Sync {
-    /// Commits the change that one write makes, on a thread that may block. Nobody else writes to the plugin's buckets
-    /// meanwhile.
+    /// Commits the change that one write makes, on a thread that may block. Nobody else at this host writes to the plugin's
+    /// buckets meanwhile. `false`: another host has replaced the old value, and nothing is committed.
     ///
     /// # Errors
     /// [`BucketError::Fault`]
-    fn commit(&self, change: ValueChange) -> Result<(), BucketError>;
+    fn commit(&self, change: ValueChange) -> Result<bool, BucketError>;
 }
 
 /// Keeps the buckets of plugins. The methods are called on threads that may block; a method that takes longer than the limit
@@ -54,7 +54,7 @@ pub trait CommitWrite: Send + Sync {
 /// host makes its writes durable before it records the outcome.
 ///
 /// The limits on written bytes are checked before. No write exceeds the plugin's quota, even if several run at
-/// once. A write that is not larger than the value it replaces always succeeds.
+/// once; several hosts can exceed it by the writes that they make at the same time. A write that is not larger than the value it replaces always succeeds.
 pub trait Buckets: Send + Sync {
     /// The same buckets, with writes that `by` makes. `None`: their writes cannot be committed with something else, so no
     /// durable call can use them.

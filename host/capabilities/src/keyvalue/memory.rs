@@ -73,7 +73,10 @@ impl Kept {
             )));
         }
         if let Some(by) = by {
-            by.commit(ValueChange { key: key.2.clone().into_bytes(), value: value.map(<[u8]>::to_vec) })?;
+            let (old, value) = (old.cloned(), value.map(<[u8]>::to_vec));
+            if !by.commit(ValueChange { key: key.2.clone().into_bytes(), old, value })? {
+                return Err(BucketError::Fault("another host has changed a value".to_owned()));
+            }
         }
         *used = KeyValueQuota { bytes, keys };
         match value {
@@ -174,11 +177,11 @@ mod tests {
     struct Refuses;
 
     impl CommitWrite for Refuses {
-        fn commit(&self, change: ValueChange) -> Result<(), BucketError> {
+        fn commit(&self, change: ValueChange) -> Result<bool, BucketError> {
             if change.value.as_deref() == Some(b"no".as_slice()) {
                 Err(BucketError::Fault("no".into()))
             } else {
-                Ok(())
+                Ok(true)
             }
         }
     }

@@ -168,11 +168,13 @@ impl Committing {
 }
 
 impl CommitWrite for Committing {
-    fn commit(&self, change: ValueChange) -> Result<(), BucketError> {
-        let done = (self.text)(&change)
+    fn commit(&self, change: ValueChange) -> Result<bool, BucketError> {
+        let written = (self.text)(&change)
             .and_then(|text| Handle::current().block_on(self.journal.write(&self.call, text, vec![change])));
-        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
-        done.map_err(|error| BucketError::Fault(error.to_string()))
+        if written != Ok(false) {
+            *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(written.clone().map(drop));
+        }
+        written.map_err(|error| BucketError::Fault(error.to_string()))
     }
 }
 

@@ -91,7 +91,8 @@ pub enum RowChange {
     /// Appends to a journal. Refused with [`AppendError::Superseded`] if the run may not append, or if the journal has
     /// another length.
     JournalEntry(JournalRow),
-    /// Changes key-value data. Only together with entries of a journal.
+    /// Changes key-value data. Only together with entries of a journal. Refused with [`AppendError::Changed`] if another host has
+    /// replaced the old value. A store that only one host uses need not check this.
     Value(ValueChange),
     /// Creates a standing approval. Its id is new, and its terms never change.
     Standing(Box<StandingRow>),
@@ -230,7 +231,7 @@ pub enum AppendError {
     #[error("the standing approval {0} does not exist or was revoked before")]
     NotRevocable(StandingId),
     /// Another commit changed the row first. The caller must read the row again.
-    #[error("a row to remove has changed since it was read")]
+    #[error("a row has changed since it was read")]
     Changed,
     #[error("the run may not append to the journal of its call any more")]
     Superseded,

@@ -49,8 +49,8 @@ pub trait RunJournal: Send + Sync {
     /// Appends entries. The key-value data changes with them. When this returns, all of it is on disk.
     ///
     /// # Errors
-    /// [`AppendError::Superseded`]: the run may not append any more. Nothing is written, also with other errors, except
-    /// that the state is unknown after a fault of the disk.
+    /// [`AppendError::Superseded`]: the run may not append any more. [`AppendError::Changed`]: another host has changed a
+    /// value. Nothing is written, also with other errors, except that the state is unknown after a fault of the disk.
     async fn append(&self, entries: Vec<Entry>, values: Vec<ValueChange>) -> Result<(), AppendError>;
 
     /// The journal with everything that this run appended.

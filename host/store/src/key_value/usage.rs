@@ -1,4 +1,4 @@
-//! The usage of each namespace, counted once and then kept up to date.
+//! The usage of each namespace: of data that belongs to this process, counted once and then kept up to date.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -12,11 +12,11 @@ use super::{KeyValueError, LENGTH, NamespaceQuota, SortedMap, named};
 #[derive(Clone, Default)]
 pub(super) struct Usages(Arc<Mutex<HashMap<String, OfOne>>>);
 
-/// The usage of one namespace, once it was counted. Its lock is held during each write.
+/// The usage of one namespace, once this process has counted it. Its lock is held during each write.
 type OfOne = Arc<Mutex<Option<NamespaceUsage>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NamespaceUsage {
+pub(crate) struct NamespaceUsage {
     /// The bytes of every key that do not count: the name of the namespace and the lengths of names.
     own: u64,
     bytes: u64,
@@ -24,36 +24,20 @@ pub(super) struct NamespaceUsage {
 }
 
 impl Usages {
-    /// Writes to a namespace while nobody else does. After a write that failed in the store its effect is unknown, so
-    /// the namespace is counted again before the next one.
-    pub(super) fn write<T>(
-        &self,
-        entries: &dyn SortedMap,
-        namespace: &str,
-        write: impl FnOnce(&mut NamespaceUsage) -> Result<T, KeyValueError>,
-    ) -> Result<T, KeyValueError> {
-        let usage = locked(&self.0).entry(namespace.to_owned()).or_default().clone();
-        let mut known = locked(&usage);
-        let mut usage = match known.take() {
-            Some(usage) => usage,
-            None => NamespaceUsage::count(entries, namespace)?,
-        };
-        let before = usage;
-        let done = write(&mut usage);
-        *known = match &done {
-            Ok(_) => Some(usage),
-            Err(KeyValueError::TooLarge { .. } | KeyValueError::Full { .. }) => Some(before),
-            Err(KeyValueError::Fault(_)) => None,
-        };
-        done
+    pub(super) fn of(&self, namespace: &str) -> OfOne {
+        locked(&self.0).entry(namespace.to_owned()).or_default().clone()
     }
 }
 
 impl NamespaceUsage {
-    fn count(entries: &dyn SortedMap, namespace: &str) -> Result<Self, StoreFault> {
+    pub(crate) fn new(namespace: &str, bytes: u64, keys: u64) -> Self {
+        Self { own: (namespace.len() + 2 * LENGTH) as u64, bytes, keys }
+    }
+
+    pub(super) fn count(entries: &dyn SortedMap, namespace: &str) -> Result<Self, StoreFault> {
         let mut prefix = Vec::new();
         named(namespace, &mut prefix);
-        let mut usage = Self { own: (prefix.len() + LENGTH) as u64, bytes: 0, keys: 0 };
+        let mut usage = Self::new(namespace, 0, 0);
         entries.read_from(Bound::Included(prefix.clone()), &mut |key, value| {
             let is_of_it = key.starts_with(&prefix);
             if is_of_it {
@@ -65,15 +49,15 @@ impl NamespaceUsage {
         Ok(usage)
     }
 
-    /// Counts a changed entry, unless the quota has no room for it. An entry that shrinks always fits: an operator may
+    /// The usage with a changed entry, unless the quota has no room for it. An entry that shrinks always fits: an operator may
     /// lower a quota, and a plugin must still be able to delete.
-    pub(super) fn change(
-        &mut self,
+    pub(super) fn changed(
+        self,
         key: &[u8],
         old: Option<&[u8]>,
         new: Option<&[u8]>,
         quota: NamespaceQuota,
-    ) -> Result<(), KeyValueError> {
+    ) -> Result<Self, KeyValueError> {
         let size = |value: Option<&[u8]>| value.map_or(0, |value| self.size(key, value));
         let bytes = self.bytes.saturating_sub(size(old)) + size(new);
         let keys = self.keys.saturating_sub(u64::from(old.is_some())) + u64::from(new.is_some());
@@ -84,8 +68,7 @@ impl NamespaceUsage {
                 return Err(KeyValueError::Full { unit, would, may });
             }
         }
-        (self.bytes, self.keys) = (bytes, keys);
-        Ok(())
+        Ok(Self { bytes, keys, ..self })
     }
 
     fn size(&self, key: &[u8], value: &[u8]) -> u64 {
@@ -94,6 +77,6 @@ impl NamespaceUsage {
 }
 
 /// A count that a panic interrupted was dropped, and is made again.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,11 +14,11 @@ impl MemoryStore {
 
     /// Makes the changes of a commit that was checked.
     pub(super) fn change_values(&self, commit: &Commit) -> Result<(), StoreFault> {
-        let changes = commit.rows.iter().filter_map(|row| match row {
-            RowChange::Value(change) => Some(change.clone()),
+        let mut changes = commit.rows.iter().filter_map(|row| match row {
+            RowChange::Value(change) => Some(change),
             _ => None,
         });
-        changes.into_iter().try_for_each(|change| self.key_value.apply(change))
+        changes.try_for_each(|change| self.key_value.apply(change))
     }
 }
 

@@ -275,7 +275,7 @@ impl Committer {
         let Begun { mut state, own, next } = match loaded {
             Ok(Ok(loaded)) => loaded,
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
-            Ok(Err(Failure::Lost(fault))) => {
+            Ok(Err(Failure::Overtaken(fault) | Failure::Lost(fault))) => {
                 self.disconnect();
                 return Outcome::NotYet(fault);
             }
@@ -295,7 +295,7 @@ impl Committer {
             // Every refusal depends on commits that are on disk.
             return match timeout(self.deadline, session.run("ROLLBACK")).await {
                 Ok(Ok(())) => Outcome::Committed(answers),
-                Ok(Err(Failure::Refused(fault))) => Outcome::Refused(fault),
+                Ok(Err(Failure::Refused(fault) | Failure::Overtaken(fault))) => Outcome::Refused(fault),
                 Ok(Err(Failure::Lost(_))) | Err(_) => {
                     self.disconnect();
                     Outcome::Committed(answers)
@@ -309,6 +309,8 @@ impl Committer {
                 return Outcome::Committed(answers);
             }
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
+            // The `COMMIT` has ended the transaction.
+            Ok(Err(Failure::Overtaken(fault))) => return Outcome::NotYet(fault),
             Ok(Err(Failure::Lost(fault))) => fault,
             Err(_) => no_answer("commit"),
         };
@@ -379,12 +381,10 @@ impl Committer {
             return Err(fault);
         }
         if let Some(session) = &self.session {
-            let me = &self.connector.me;
-            match timeout(self.deadline, self.fence.begin(session, me.name(), me.owner())).await {
-                Ok(Ok(true)) => return Ok(()),
-                Ok(Ok(false)) => return Err(self.end(&PostgresError::Ended)),
-                Ok(Err(Failure::Refused(fault))) => return Err(fault),
-                Ok(Err(Failure::Lost(_))) | Err(_) => self.disconnect(),
+            match timeout(self.deadline, self.fence.begin(session, self.connector.me.owner())).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(error)) if error.is_final() => return Err(self.end(&error)),
+                Ok(Err(_)) | Err(_) => self.disconnect(),
             }
         }
         self.connect(None).await

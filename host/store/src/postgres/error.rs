@@ -88,7 +88,7 @@ impl PostgresError {
 
     pub(super) fn refused(attempted: &'static str) -> impl FnOnce(Failure) -> Self {
         move |failure| match failure {
-            Failure::Refused(fault) => Self::Refused { attempted, reason: fault.reason },
+            Failure::Refused(fault) | Failure::Overtaken(fault) => Self::Refused { attempted, reason: fault.reason },
             Failure::Lost(fault) => Self::Lost { attempted, reason: fault.reason },
         }
     }

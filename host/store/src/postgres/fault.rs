@@ -32,6 +32,13 @@ pub(super) fn is_lost(error: &Error) -> bool {
     error.code().is_none_or(|code| kind_of(code) == FaultKind::NoAnswer)
 }
 
+/// Whether another host was faster: it set a value that was absent, or the two waited for each other.
+pub(super) fn is_overtaken(error: &Error) -> bool {
+    let Some(refusal) = error.as_db_error() else { return false };
+    refusal.code().code().starts_with("40")
+        || (*refusal.code() == SqlState::UNIQUE_VIOLATION && refusal.constraint() == Some("plugin_values_pkey"))
+}
+
 fn kind(error: &Error) -> FaultKind {
     error.code().map_or(FaultKind::NoAnswer, kind_of)
 }

@@ -2,6 +2,7 @@
 //! alive.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dispatch::ports::{Head, Position, StoreFault};
 use tokio_postgres::Row;
@@ -35,45 +36,73 @@ impl OwnRow {
     }
 }
 
-/// The term of the host and the number of its writes of values, for the committer and the writers of values.
-#[derive(Default)]
+/// The term of the host and the number of writes of values that it has seen, for the committer and the writers of values.
 pub(super) struct Fence {
-    /// 0: no term can be used.
-    term: AtomicI64,
-    /// The largest number of a write that the server has confirmed.
-    pub(super) confirmed: AtomicI64,
+    host: String,
+    /// A random id. `None`: no term can be used.
+    term: Mutex<Option<Uuid>>,
+    /// The largest number that the server has confirmed, with a write of this host or with data that it read.
+    writes: AtomicI64,
 }
 
 impl Fence {
+    pub(super) fn new(host: impl Into<String>) -> Self {
+        Self { host: host.into(), term: Mutex::default(), writes: AtomicI64::default() }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// The present term, unless a write may happen later in it.
-    pub(super) fn term(&self) -> Option<i64> {
-        Some(self.term.load(Ordering::SeqCst)).filter(|term| *term != 0)
+    pub(super) fn term(&self) -> Option<Uuid> {
+        *self.locked()
     }
 
     /// Ends a term, because the outcome of one of its writes is unknown, or because the server does not know it.
-    pub(super) fn end(&self, term: i64) {
+    pub(super) fn end(&self, term: Uuid) {
         // A term that has begun since is as good as any.
-        let _ = self.term.compare_exchange(term, 0, Ordering::SeqCst, Ordering::SeqCst);
+        self.locked().take_if(|present| *present == term);
     }
 
-    /// Remembers that the server has confirmed a write.
+    /// Remembers the number of writes of all hosts that the server has confirmed.
     pub(super) fn confirm(&self, writes: i64) {
-        self.confirmed.fetch_max(writes, Ordering::SeqCst);
+        self.writes.fetch_max(writes, Ordering::SeqCst);
     }
 
     /// Begins a new term. The server refuses each later write of an earlier one, and it waits for those that have begun. Only the
-    /// session with the lock of the host may do this. Returns whether the host is alive.
-    pub(super) async fn begin(&self, session: &Session, host: &str, owner: Uuid) -> Result<bool, Failure> {
-        let rows = session.query(BEGIN, &[&host, &owner]).await?;
-        let Some(row) = rows.first() else { return Ok(false) };
-        self.confirm(column(row, "writes")?);
-        self.term.store(column(row, "term")?, Ordering::SeqCst);
-        Ok(true)
+    /// session with the lock of the host may do this.
+    ///
+    /// If the server does not know an earlier term of this host, it has crashed, or another server took its place. It may have lost
+    /// writes. Then the number of writes at that time was lower than this host has seen. Nobody could write before the first host
+    /// had begun a term and stored the number, so no later writes hide the loss.
+    pub(super) async fn begin(&self, session: &Session, owner: Uuid) -> Result<(), PostgresError> {
+        let refused = PostgresError::refused;
+        // Before the statement: what the server confirms in a term that it knows may be missing in the answer.
+        let confirmed = self.writes.load(Ordering::SeqCst);
+        let rows = session.query(BEGIN, &[&self.host, &owner]).await.map_err(refused("begin a term"))?;
+        let read =
+            |row: &Row| Ok::<_, StoreFault>((column(row, "term")?, column(row, "base")?, column(row, "is_known")?));
+        let row = rows.first().ok_or(PostgresError::Ended)?;
+        let begun = read(row).map_err(Failure::from).map_err(refused("begin a term"))?;
+        let (term, base, is_known): (Uuid, i64, bool) = begun;
+        if !is_known && base < confirmed {
+            return Err(PostgresError::LostValues);
+        }
+        *self.locked() = Some(term);
+        Ok(())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Uuid>> {
+        self.term.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-const BEGIN: &str = "UPDATE host_values SET term = nextval('terms') FROM hosts \
-    WHERE host = $1 AND hosts.name = host AND hosts.owner = $2 RETURNING term, writes";
+const BEGIN: &str = "WITH before AS (SELECT coalesce(min(base), (SELECT writes FROM value_writes)) AS base, \
+    coalesce(bool_or(host = $1), false) AS is_known FROM value_terms) \
+    INSERT INTO value_terms (host, term, base) SELECT name, gen_random_uuid(), base FROM before CROSS JOIN hosts \
+    WHERE name = $1 AND owner = $2 \
+    ON CONFLICT (host) DO UPDATE SET term = excluded.term RETURNING term, base, (SELECT is_known FROM before)";
 
 pub(super) const STATEMENTS: &[&str] = &[BEGIN];
 

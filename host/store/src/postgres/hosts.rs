@@ -1,7 +1,6 @@
 //! The row of this host among those of all hosts. It is made at the start. As long as it exists, the host is alive. Each transaction
 //! of commits locks it, right after the head.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dispatch::ports::StoreFault;
@@ -49,10 +48,9 @@ const FORGET: &str = "DELETE FROM hosts WHERE name = $1";
 const REGISTER: &str = "INSERT INTO hosts (name, owner, position, hash, lease_until, version, address, config, key) \
     SELECT $1, $2, position, hash, clock_timestamp() + make_interval(secs => $3), $4, $5, $6, $7 FROM head \
     RETURNING position, hash, mark, run";
-const REGISTER_VALUES: &str = "INSERT INTO host_values (host) VALUES ($1)";
 const COMMIT: &str = "COMMIT";
-const FOUND: &str = "SELECT hosts.position, hosts.hash, hosts.mark, hosts.run, head.position AS head, writes \
-    FROM head CROSS JOIN hosts JOIN host_values ON host_values.host = hosts.name WHERE name = $1 AND owner = $2";
+const FOUND: &str = "SELECT hosts.position, hosts.hash, hosts.mark, hosts.run, head.position AS head \
+    FROM head CROSS JOIN hosts WHERE name = $1 AND owner = $2";
 const LEAVE: &str = "DELETE FROM hosts WHERE name = $1 AND owner = $2";
 
 pub(super) const STATEMENTS: &[&str] = &[FOUND, LEAVE];
@@ -67,10 +65,10 @@ pub(super) async fn take_over(
 ) -> Result<OwnRow, PostgresError> {
     let own = match known {
         None => register(session, me).await?,
-        Some(known) => find(session, me, known, fence).await?,
+        Some(known) => find(session, me, known).await?,
     };
-    let begun = fence.begin(session, me.name(), me.owner()).await;
-    if begun.map_err(PostgresError::refused("begin a term"))? { Ok(own) } else { Err(PostgresError::Ended) }
+    fence.begin(session, me.owner()).await?;
+    Ok(own)
 }
 
 /// A host before this one with its name has ended, because this session has the lock of the name.
@@ -99,7 +97,6 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
         .query(REGISTER, &[&me.name(), &me.owner(), &me.lease(), version, address, &config, &key])
         .await
         .map_err(refused(ATTEMPTED))?;
-    session.execute(REGISTER_VALUES, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
     session.run(COMMIT).await.map_err(refused(ATTEMPTED))?;
     let own = made.first().ok_or_else(|| damaged("the head of the audit")).and_then(OwnRow::read);
     own.map_err(Failure::from).map_err(refused(ATTEMPTED))
@@ -110,20 +107,13 @@ fn read_other(row: &Row) -> Result<(String, Digest, Digest), Failure> {
     Ok((column(row, "name")?, rows::digest(row, "config")?, rows::digest(row, "key")?))
 }
 
-async fn find(session: &Session, me: &Me, known: Known, fence: &Fence) -> Result<OwnRow, PostgresError> {
+async fn find(session: &Session, me: &Me, known: Known) -> Result<OwnRow, PostgresError> {
     let refused = PostgresError::refused("read its own row");
-    // Before the query: a write that the server confirms later may be missing in its answer.
-    let confirmed = fence.confirmed.load(Ordering::SeqCst);
     let found = session.query(FOUND, &[&me.name(), &me.owner()]).await;
-    let read = |row: &Row| {
-        Ok::<_, StoreFault>((OwnRow::read(row)?, rows::position(row, "head")?, column::<i64>(row, "writes")?))
-    };
+    let read = |row: &Row| Ok::<_, StoreFault>((OwnRow::read(row)?, rows::position(row, "head")?));
     let found = found.and_then(|rows| Ok(rows.first().map(read).transpose()?)).map_err(refused)?;
-    let (own, head, writes) = found.ok_or(PostgresError::Ended)?;
-    if !known.has(own.mark, head) {
-        return Err(known.differs(head));
-    }
-    if writes < confirmed { Err(PostgresError::LostValues) } else { Ok(own) }
+    let (own, head) = found.ok_or(PostgresError::Ended)?;
+    if known.has(own.mark, head) { Ok(own) } else { Err(known.differs(head)) }
 }
 
 /// Removes the row of this host, so that the others know that it has ended.

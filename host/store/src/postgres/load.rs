@@ -30,6 +30,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     DENIALS,
     RUN_LOGS,
     JOURNALS,
+    VALUES,
     ENDED,
     OWED,
     LOG_SIZES,
@@ -58,6 +59,9 @@ const RUN_LOGS: &str = "SELECT turn, call, run, written FROM run_logs \
     JOIN unnest($1::uuid[], $2::int[], $3::bigint[]) AS wanted (turn, call, run) USING (turn, call, run)";
 const JOURNALS: &str = "SELECT turn, call, run, length FROM journals \
     JOIN unnest($1::uuid[], $2::int[]) AS wanted (turn, call) USING (turn, call)";
+/// Another host can change a value outside of commits. It waits until this transaction has ended. It can also set an absent value
+/// meanwhile; then the insertion of this transaction fails, and the transaction is repeated.
+const VALUES: &str = "SELECT key, value FROM plugin_values WHERE key = ANY ($1) ORDER BY key FOR UPDATE";
 const ENDED: &str = "SELECT turn, position, ending, bytes, record FROM ended_turns WHERE turn = ANY ($1)";
 const OWED: &str = "SELECT EXISTS (SELECT FROM deliveries WHERE next_at IS NOT NULL \
     AND (is_about_turn AND subject = ANY ($1) OR NOT is_about_turn AND subject = ANY ($2))) AS is_owed";
@@ -81,6 +85,7 @@ struct Keys {
     /// Turns that have ended and whose size changes.
     changed_ends: BTreeSet<TurnId>,
     journals: BTreeSet<(TurnId, CallIndex)>,
+    values: BTreeSet<Vec<u8>>,
     /// The turns to remove.
     removed: BTreeSet<TurnId>,
     /// Their suspensions.
@@ -128,6 +133,7 @@ impl Keys {
             RowChange::StandingUse(id) => drop(self.standings.insert(*id)),
             RowChange::ForgetStanding(row) => drop(self.standings.insert(row.standing.id)),
             RowChange::ForgetDenial(row) => drop(self.denials.insert((row.conversation.clone(), row.alike))),
+            RowChange::Value(change) => drop(self.values.insert(change.key.clone())),
             RowChange::Length { turn, .. } => drop(self.logs.insert(*turn)),
             RowChange::Suspension(row) => self.signals.extend(signal_of(row)),
             RowChange::Due { .. }
@@ -136,7 +142,6 @@ impl Keys {
             | RowChange::Kept(_)
             | RowChange::RetentionTime(_)
             | RowChange::Delivery(_)
-            | RowChange::Value(_)
             | RowChange::Standing(_)
             | RowChange::Denied(_) => {}
         }
@@ -193,6 +198,8 @@ impl Keys {
         add(!run_logs.is_empty(), RUN_LOGS, columns);
         let columns = vec![column_of(&journals, |key| of_turn(key.0)), column_of(&journals, |key| i32::from(key.1.0))];
         add(!journals.is_empty(), JOURNALS, columns);
+        let values: Vec<_> = self.values.iter().cloned().collect();
+        add(!values.is_empty(), VALUES, vec![Box::new(values)]);
         add(!ended.is_empty(), ENDED, vec![Box::new(ended)]);
         add(!removed.is_empty(), OWED, vec![Box::new(removed), Box::new(self.suspensions.clone())]);
         for statement in [LOG_SIZES, LOGS_OF, JOURNAL_SIZES] {
@@ -270,6 +277,11 @@ fn entry(state: &mut State, statement: &str, row: &Row) -> Result<(), Failure> {
         RUN_LOGS => {
             let key = (rows::turn(row, "turn")?, call(row)?, number(row, "run")?);
             state.run_logs.load(key, RunLogRow { written: unsigned(column(row, "written")?), record: Vec::new() });
+        }
+        VALUES => {
+            let key: Vec<u8> = column(row, "key")?;
+            state.stored_values.insert(key.clone());
+            state.values.load(key, column(row, "value")?);
         }
         JOURNALS => {
             let run: Option<i64> = column(row, "run")?;

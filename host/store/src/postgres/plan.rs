@@ -58,7 +58,7 @@ impl Plan {
         let fact = commit.facts.as_ref().map(Fact::of).transpose()?;
         let stored = commit.rows.iter().map(stored).collect::<Result<Vec<_>, _>>()?;
         let values = commit.rows.iter().map(|row| match row {
-            RowChange::Value(ValueChange { key, value }) => key.len() + value.as_ref().map_or(0, Vec::len),
+            RowChange::Value(ValueChange { key, value, .. }) => key.len() + value.as_ref().map_or(0, Vec::len),
             _ => 0,
         });
         let records = fact.iter().map(|fact| fact.record.len()).chain(stored.iter().map(Stored::size));

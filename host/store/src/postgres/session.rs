@@ -6,13 +6,15 @@ use futures::future::try_join_all;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-use super::fault::{database_fault, is_lost};
+use super::fault::{database_fault, is_lost, is_overtaken};
 
 /// Why a transaction failed.
 #[derive(Debug, Clone)]
 pub(super) enum Failure {
     /// The server refused a statement, so nothing of the transaction happened.
     Refused(StoreFault),
+    /// Nothing of the transaction happened, because another host was faster. It can be repeated.
+    Overtaken(StoreFault),
     /// No answer arrived.
     Lost(StoreFault),
 }
@@ -20,15 +22,18 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn of(attempted: &'static str) -> impl FnOnce(Error) -> Self {
         move |error| {
-            let is_lost = is_lost(&error);
-            let fault = database_fault(attempted)(error);
-            if is_lost { Self::Lost(fault) } else { Self::Refused(fault) }
+            let failure = match () {
+                () if is_lost(&error) => Self::Lost,
+                () if is_overtaken(&error) => Self::Overtaken,
+                () => Self::Refused,
+            };
+            failure(database_fault(attempted)(error))
         }
     }
 }
 
 impl From<Failure> for StoreFault {
-    fn from((Failure::Refused(fault) | Failure::Lost(fault)): Failure) -> Self {
+    fn from((Failure::Refused(fault) | Failure::Overtaken(fault) | Failure::Lost(fault)): Failure) -> Self {
         fault
     }
 }

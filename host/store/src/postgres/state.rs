@@ -1,7 +1,7 @@
 //! The rows that a batch of commits reads and changes. Each commit is checked against the stored rows and against the commits before it
 //! in the batch, and is accepted or refused alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dispatch::ports::{
     AppendError, AudienceChange, CallRecords, DeliveryRow, Denial, EndedTurn, Footprint, Head, JournalRow, NewFacts,
@@ -149,6 +149,8 @@ pub(super) struct State {
     pub(super) standings: Table<StandingId, StandingRow>,
     pub(super) denials: Table<(ConversationId, Digest), Timestamp>,
     pub(super) values: Table<Vec<u8>, Vec<u8>>,
+    /// The keys of the values that were there before the batch.
+    pub(super) stored_values: BTreeSet<Vec<u8>>,
     /// Whether turns that a removal names have a delivery to come.
     pub(super) is_owed: bool,
     /// The removal, which is the only commit of its batch.
@@ -341,8 +343,7 @@ impl State {
                 self.journals.put(key, JournalHead { run: *run, ..head });
             }
             RowChange::JournalEntry(row) => self.entry(row, record(), plan, counted)?,
-            RowChange::Value(ValueChange { key, value: Some(value) }) => self.values.put(key.clone(), value.clone()),
-            RowChange::Value(ValueChange { key, value: None }) => self.values.remove(key.clone()),
+            RowChange::Value(change) => self.value(change)?,
             RowChange::Standing(row) => self.standings.put(row.standing.id, (**row).clone()),
             RowChange::StandingUse(id) => self.use_standing(*id)?,
             RowChange::ForgetStanding(row) => match self.standings.get(&row.standing.id) {
@@ -354,6 +355,17 @@ impl State {
                 Some(at) if *at == row.at => self.denials.remove(key_of(row)),
                 _ => return Err(AppendError::Changed),
             },
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, ValueChange { key, old, value }: &ValueChange) -> Result<(), AppendError> {
+        if self.values.get(key) != old.as_ref() {
+            return Err(AppendError::Changed);
+        }
+        match value {
+            Some(value) => self.values.put(key.clone(), value.clone()),
+            None => self.values.remove(key.clone()),
         }
         Ok(())
     }

@@ -21,8 +21,8 @@ pub(super) mod sql;
 use self::sql::{
     AUDIENCES, CALLS, COMMITS, COUNTS, DELIVERIES, DENIALS, DUE, ENDED, ENDED_BY, ENDED_UNFINISHED, ENTRIES,
     FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_JOURNALS, FORGET_OPEN, FORGET_RUN_LOGS,
-    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEEPERS, KEPT, OPEN, OWN, OWNERS, RETENTION_TIME,
-    RUN_LOGS, STANDINGS, SUSPENSIONS, VALUES, WAITING,
+    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEEPERS, KEPT, NEW_VALUES, OPEN, OWN, OWNERS,
+    RETENTION_TIME, RUN_LOGS, STANDINGS, SUSPENSIONS, VALUES, WAITING,
 };
 
 /// The changes of a batch, as columns. Each statement is sent as soon as its future is polled, so they arrive in order.
@@ -337,10 +337,13 @@ impl Writing<'_> {
         let forgotten = state.denials.removed();
         let columns = vec![column_of(&forgotten, |key| of(key).0), column_of(&forgotten, |key| of(key).1)];
         self.add(forgotten.len(), FORGET_DENIALS, columns);
-        let values = state.values.written();
-        let columns = vec![column_of(&values, |row| row.0.clone()), column_of(&values, |row| row.1.clone())];
-        self.add(values.len(), VALUES, columns);
-        let removed = state.values.removed();
+        let is_stored = |key: &Vec<u8>| state.stored_values.contains(key);
+        let (values, new): (Vec<_>, Vec<_>) = state.values.written().into_iter().partition(|row| is_stored(row.0));
+        for (statement, rows) in [(NEW_VALUES, new), (VALUES, values)] {
+            let columns = vec![column_of(&rows, |row| row.0.clone()), column_of(&rows, |row| row.1.clone())];
+            self.add(rows.len(), statement, columns);
+        }
+        let removed: Vec<_> = state.values.removed().into_iter().filter(|key| is_stored(key)).collect();
         self.add(removed.len(), FORGET_VALUES, vec![column_of(&removed, |key| (*key).clone())]);
     }
 }

@@ -222,7 +222,7 @@ impl Plan {
             }
         });
         let values =
-            self.values.iter().map(|ValueChange { key, value }| key.len() + value.as_ref().map_or(0, Vec::len));
+            self.values.iter().map(|ValueChange { key, value, .. }| key.len() + value.as_ref().map_or(0, Vec::len));
         entries.chain(checked).chain(values).chain(self.removed.iter().map(Vec::len)).sum()
     }
 }

@@ -108,7 +108,7 @@ impl Tree {
     pub(super) fn apply_with(&self, batch: &Batch, other: &Self, changes: &[ValueChange]) -> Result<()> {
         let both = |(commits, values): &(TransactionalTree, TransactionalTree)| {
             commits.apply_batch(batch)?;
-            for ValueChange { key, value } in changes {
+            for ValueChange { key, value, .. } in changes {
                 match value {
                     Some(value) => values.insert(key.as_slice(), value.as_slice())?,
                     None => values.remove(key.as_slice())?,

@@ -162,20 +162,20 @@ impl SortedMap for KeyValueTree {
     }
 
     /// Waits for the disk if too much was written without a sync.
-    fn put(&self, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), StoreFault> {
+    fn swap(&self, key: &[u8], _: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StoreFault> {
         if let Durable::Failed(_, fault) = &*self.durable.borrow() {
             return Err(fault.clone());
         }
         // A flush that does not see this write in the list has written it if it is in the tree.
         let mut unsynced = self.unsynced();
-        let bytes = key.len() + value.map_or(0, <[u8]>::len) + PER_ENTRY;
+        let bytes = key.len() + new.map_or(0, <[u8]>::len) + PER_ENTRY;
         if unsynced.new.bytes + unsynced.flushed.bytes + bytes > self.max_unsynced {
             self.sync(&mut unsynced)?;
         }
-        self.write(&key, value)?;
+        self.write(key, new)?;
         unsynced.new.bytes += bytes;
-        unsynced.new.values.insert(key, value.map(<[u8]>::to_vec));
-        Ok(())
+        unsynced.new.values.insert(key.to_vec(), new.map(<[u8]>::to_vec));
+        Ok(true)
     }
 
     fn read_from(&self, key: Bound<Vec<u8>>, each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreFault> {

@@ -200,15 +200,24 @@ async fn changes_values(store: Subject, data: KeyValue) {
     let value = || data.get("p", "b", b"k").unwrap();
     // The namespace and the bucket, each after its length, and the key.
     let key = b"\0\x01p\0\x01bk".to_vec();
-    let set = |text: &str| RowChange::Value(ValueChange { key: key.clone(), value: Some(text.into()) });
+    let change = |old: Option<&str>, value: Option<&str>| {
+        let bytes = |text: Option<&str>| text.map(|text| text.as_bytes().to_vec());
+        RowChange::Value(ValueChange { key: key.clone(), old: bytes(old), value: bytes(value) })
+    };
     store.append(&commit(1, 0, 1).with([names(1, Some(1))])).await.unwrap();
-    append(&store, [row(1, 1, entry(0)), set("1")]).await.unwrap();
+    append(&store, [row(1, 1, entry(0)), change(None, Some("1"))]).await.unwrap();
     assert_eq!(value().as_deref(), Some(b"1".as_slice()));
     store.append(&commit(1, 1, 1).with([names(1, Some(2))])).await.unwrap();
-    assert!(is_superseded(append(&store, [row(1, 1, entry(1)), set("2")]).await));
-    assert!(is_superseded(append(&store, [row(1, 2, entry(3)), set("2")]).await));
+    assert!(is_superseded(append(&store, [row(1, 1, entry(1)), change(Some("1"), Some("2"))]).await));
+    assert!(is_superseded(append(&store, [row(1, 2, entry(3)), change(Some("1"), Some("2"))]).await));
     assert_eq!(value().as_deref(), Some(b"1".as_slice()), "a superseded commit changes no value");
-    let removed = RowChange::Value(ValueChange { key: key.clone(), value: None });
-    append(&store, [row(1, 2, entry(1)), removed]).await.unwrap();
+    append(&store, [row(1, 2, entry(1)), change(Some("1"), Some("2"))]).await.unwrap();
+    let twice = [change(Some("2"), Some("3")), change(Some("3"), Some("4"))];
+    append(&store, [row(1, 2, entry(2))].into_iter().chain(twice)).await.unwrap();
+    assert_eq!(value().as_deref(), Some(b"4".as_slice()));
+    append(&store, [row(1, 2, entry(3)), change(Some("4"), None)]).await.unwrap();
     assert_eq!(value(), None);
+    append(&store, [row(1, 2, entry(4)), change(None, None)]).await.unwrap();
+    append(&store, [row(1, 2, entry(5)), change(None, Some("5"))]).await.unwrap();
+    assert_eq!(value().as_deref(), Some(b"5".as_slice()));
 }

@@ -1,8 +1,13 @@
 //! The plugins' data: buckets work, and no namespace reaches another's.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use crate::store::{self, KeyValue, KeyValueError, MAX_VALUE, NamespaceQuota, StoreSettings};
+use dispatch::ports::StoreFault;
+use domain::journal::ValueChange;
+
+use crate::store::{self, CommitValue, KeyValue, KeyValueError, MAX_VALUE, NamespaceQuota, StoreSettings};
 
 const ANY: NamespaceQuota = NamespaceQuota::UNBOUNDED;
 
@@ -177,6 +182,29 @@ fn writers_in_a_race_share_one_quota() {
         });
         assert_eq!(wrote, 100);
         assert_eq!(data.list("p", "b", b"", None, 1_000).unwrap().keys.len(), 100);
+    });
+}
+
+/// Another host is faster than each of the first writes.
+struct Overtaken(AtomicUsize);
+
+impl CommitValue for Overtaken {
+    fn commit(&self, change: ValueChange) -> Result<bool, StoreFault> {
+        assert_eq!((change.old.as_deref(), change.value.as_deref()), (Some(b"1".as_slice()), Some(b"2".as_slice())));
+        Ok(self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err())
+    }
+}
+
+#[test]
+fn overtaken_write_is_tried_again() {
+    on_each(|data| {
+        data.set("p", "b", b"k", b"1", ANY).unwrap();
+        let overtaken = |times| data.committed_by(Arc::new(Overtaken(AtomicUsize::new(times))));
+        overtaken(99).set("p", "b", b"k", b"2", ANY).unwrap();
+        assert_eq!(overtaken(3).compare_and_swap("p", "b", b"k", Some(b"1"), Some(b"2"), ANY).unwrap(), Ok(()));
+        let given_up = overtaken(100).set("p", "b", b"k", b"2", ANY).unwrap_err().to_string();
+        assert!(given_up.contains("other hosts changed the key each of 100 times"), "{given_up}");
+        data.set("p", "b", b"k", b"3", ANY).unwrap();
     });
 }
 

@@ -33,6 +33,8 @@ mod salvaging;
 #[cfg(feature = "postgres")]
 mod server;
 mod set_aside;
+#[cfg(feature = "postgres")]
+mod shared_values;
 mod slow_disk;
 mod standing;
 mod system_calls;

@@ -9,13 +9,13 @@ use crate::given::{
 use crate::machine::is_left_out;
 use crate::on_server::{settings, verified};
 use crate::server;
-use crate::store::PostgresStore;
+use crate::store::{NamespaceQuota, PostgresStore};
 
 const FORMATS: [&str; 2] =
     [include_str!("../../src/postgres/schema/1.sql"), include_str!("../../src/postgres/schema/2.sql")];
 
 /// Tables with records. Their columns are the same in all formats, and later ones have more.
-const TABLES: [&str; 5] = ["commits", "conversations", "calls", "suspensions", "unfinished_turns"];
+const TABLES: [&str; 6] = ["commits", "conversations", "calls", "suspensions", "unfinished_turns", "plugin_values"];
 
 /// A database of this format, in which these commits were made. Returns its connection string.
 async fn database(format: usize, commits: &[Commit]) -> (String, String) {
@@ -23,6 +23,9 @@ async fn database(format: usize, commits: &[Commit]) -> (String, String) {
     let store = PostgresStore::open(&settings(url)).await.unwrap();
     for commit in commits {
         store.append(commit).await.unwrap();
+    }
+    for key in [b"key".as_slice(), b"another"] {
+        store.key_value().set("plugin", "bucket", key, b"value", NamespaceQuota::UNBOUNDED).unwrap();
     }
     drop(store);
     let (old, url) = server::database();
@@ -70,13 +73,15 @@ async fn database_of_each_older_format_is_migrated() {
     for format in 1..=FORMATS.len() {
         let first = with(events(1, 0, vec![start(1)]), [owner("ann"), call_of(1, "a"), open(1), unfinished(1)]);
         let second = with(events(2, 0, vec![start(2)]), [call_of(2, "x"), unfinished(2)]);
-        let (_, url) = database(format, &[first, second]).await;
+        let (name, url) = database(format, &[first, second]).await;
         let store = PostgresStore::open(&settings(url)).await.unwrap();
         let used = Footprint { turns: 2, bytes: 14, suspensions: 0 };
         assert_eq!(store.open_turns(Some(&principal("ann"))).await.unwrap(), Some(used), "{format}");
         assert!(matches!(store.append(&with(commit(3, 0, 1), [open(3)])).await, Err(AppendError::Conflict)));
         store.append(&with(commit(1, 1, 3), [call_of(1, "b")])).await.unwrap();
         assert_eq!(verified(&store).await, 3, "{format}");
+        let usage = "SELECT encode(namespace, 'escape'), bytes, keys FROM toolgate.plugin_usage";
+        assert_eq!(server::run(&name, usage), "plugin|32|2", "{format}");
         assert!(store.suspension(suspension(1)).await.unwrap().is_some());
     }
 }

@@ -55,6 +55,8 @@ struct Shared {
     /// Cuts the present connections when it changes.
     closing: watch::Sender<()>,
     hold: Mutex<Option<&'static [u8]>>,
+    /// Whether the answer to the request that was held back is lost.
+    loses_answer: AtomicBool,
     held: watch::Sender<Held>,
 }
 
@@ -76,6 +78,7 @@ impl Proxy {
             closes: AtomicBool::new(false),
             closing: watch::channel(()).0,
             hold: Mutex::default(),
+            loses_answer: AtomicBool::new(false),
             held: watch::channel(Held::Wanted).0,
         });
         let accepting = shared.clone();
@@ -124,6 +127,12 @@ impl Proxy {
     pub(crate) async fn held(&self) {
         let mut held = self.shared.held.subscribe();
         held.wait_for(|held| *held >= Held::Here).await.unwrap();
+    }
+
+    /// Sends the request that is held back. The host gets no answer of the server.
+    pub(crate) async fn release_without_answer(&self) {
+        self.shared.loses_answer.store(true, Ordering::Relaxed);
+        self.release().await;
     }
 
     /// Sends the request that is held back, and returns when the server has answered it.
@@ -179,9 +188,8 @@ async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedW
             return;
         }
         if is_held.is_some() {
-            // The server answers, and then ends the session.
-            server.shutdown().await.unwrap();
-            return std::future::pending().await;
+            shared.held.subscribe().wait_for(|held| *held == Held::Answered).await.unwrap();
+            next.send_replace(Next::Passed);
         }
     }
 }
@@ -195,6 +203,9 @@ async fn answers(shared: &Shared, mut server: OwnedReadHalf, mut client: OwnedWr
         let next = *next.borrow();
         if next == Next::OfHeld {
             shared.held.send_replace(Held::Answered);
+            if shared.loses_answer.load(Ordering::Relaxed) {
+                return;
+            }
         }
         let is_lost = next == Next::Lost && sent.windows(7).any(|bytes| bytes == b"COMMIT\0");
         if is_lost || client.write_all(sent).await.is_err() {

@@ -69,11 +69,20 @@ pub(crate) fn url(folder: &Path, database: &str) -> String {
 
 /// Runs a statement as the owner of the server. Returns its rows.
 pub(crate) fn run(database: &str, statement: &str) -> String {
+    run_at(folder(), database, statement)
+}
+
+pub(crate) fn run_at(folder: &Path, database: &str, statement: &str) -> String {
+    try_run(folder, database, statement).unwrap_or_else(|error| panic!("{statement}: {error}"))
+}
+
+pub(crate) fn try_run(folder: &Path, database: &str, statement: &str) -> Result<String, String> {
     let mut psql = Command::new(programs().join("psql"));
     psql.args(["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-U", "toolgate", "-d", database, "-c", statement]);
-    let done = psql.arg("-h").arg(folder()).output().unwrap();
-    assert!(done.status.success(), "{statement}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    let done = psql.arg("-h").arg(folder).output().unwrap();
+    let output = if done.status.success() { &done.stdout } else { &done.stderr };
+    let output = String::from_utf8_lossy(output).trim().to_owned();
+    if done.status.success() { Ok(output) } else { Err(output) }
 }
 
 /// The folder of the server of this process, with its socket.

@@ -15,13 +15,13 @@ use crate::store::{KeyValue, KeyValueError, NamespaceQuota, PostgresSettings, Po
 const DEADLINE: Duration = Duration::from_secs(1);
 
 /// Sets a value on a thread that may block.
-async fn set(data: &KeyValue, value: &'static [u8]) -> Result<(), KeyValueError> {
+pub(crate) async fn set(data: &KeyValue, value: &'static [u8]) -> Result<(), KeyValueError> {
     let data = data.clone();
     let set = move || data.set("p", "b", b"k", value, NamespaceQuota::UNBOUNDED);
     tokio::task::spawn_blocking(set).await.unwrap()
 }
 
-async fn get(data: &KeyValue) -> Option<Vec<u8>> {
+pub(crate) async fn get(data: &KeyValue) -> Option<Vec<u8>> {
     let data = data.clone();
     tokio::task::spawn_blocking(move || data.get("p", "b", b"k")).await.unwrap().unwrap()
 }
@@ -214,7 +214,8 @@ async fn server_that_lost_values_is_noticed() {
     end_writer(&name);
     store.append(&commit(1, 0, 1)).await.unwrap();
     set(&data, b"lost").await.unwrap();
-    server::run(&name, "UPDATE toolgate.host_values SET writes = writes - 1");
+    server::run(&name, "UPDATE toolgate.value_writes SET writes = writes - 1");
+    server::run(&name, "TRUNCATE toolgate.value_terms");
     end_writer(&name);
     until_failure_is(&store, Some(FaultKind::Disk)).await;
     assert_final(&store, "has lost data of plugins").await;

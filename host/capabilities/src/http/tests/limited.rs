@@ -19,9 +19,9 @@ struct Kept(Mutex<Vec<Entry>>);
 
 #[async_trait]
 impl JournalWriter for Kept {
-    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<bool, String> {
         self.0.lock().expect("no panic").extend(entries);
-        Ok(())
+        Ok(true)
     }
 }
 

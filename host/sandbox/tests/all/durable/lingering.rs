@@ -30,9 +30,9 @@ impl Recorder {
 
 #[wasmtime_wasi::async_trait]
 impl JournalWriter for Recorder {
-    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+    async fn write(&self, entries: Vec<Entry>, _: Vec<ValueChange>) -> Result<bool, String> {
         self.0.lock().expect("no panic").extend(entries);
-        Ok(())
+        Ok(true)
     }
 
     fn head(&self) -> Option<JournalSummary> {

@@ -7,7 +7,7 @@ use super::*;
 
 /// A commit with a value of this size.
 fn sized(bytes: usize) -> Work {
-    let change = ValueChange { key: Vec::new(), value: Some(vec![0; bytes]) };
+    let change = ValueChange { key: Vec::new(), old: None, value: Some(vec![0; bytes]) };
     let plan = Plan::of(Commit::rows(vec![RowChange::Value(change)])).unwrap();
     Work::Commit(Box::new(plan), oneshot::channel().0)
 }

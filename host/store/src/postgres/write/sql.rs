@@ -33,6 +33,7 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     FORGET_STANDINGS,
     DENIALS,
     FORGET_DENIALS,
+    NEW_VALUES,
     VALUES,
     FORGET_VALUES,
 ];
@@ -112,6 +113,8 @@ pub(super) const DENIALS: &str = "INSERT INTO denials (conversation, alike, deni
     ON CONFLICT (conversation, alike) DO UPDATE SET denied_at = excluded.denied_at";
 pub(super) const FORGET_DENIALS: &str = "DELETE FROM denials USING unnest($1::text[], $2::bytea[]) AS removed (conversation, alike) \
     WHERE denials.conversation = removed.conversation AND denials.alike = removed.alike";
-pub(super) const VALUES: &str = "INSERT INTO plugin_values (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[]) \
-    ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+pub(super) const NEW_VALUES: &str =
+    "INSERT INTO plugin_values (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[])";
+pub(super) const VALUES: &str = "UPDATE plugin_values SET value = changed.value, write = NULL \
+    FROM unnest($1::bytea[], $2::bytea[]) AS changed (key, value) WHERE plugin_values.key = changed.key";
 pub(super) const FORGET_VALUES: &str = "DELETE FROM plugin_values WHERE key = ANY ($1)";

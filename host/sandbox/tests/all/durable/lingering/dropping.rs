@@ -292,7 +292,7 @@ struct Unwritable;
 
 #[wasmtime_wasi::async_trait]
 impl JournalWriter for Unwritable {
-    async fn write(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<(), String> {
+    async fn write(&self, _: Vec<Entry>, _: Vec<ValueChange>) -> Result<bool, String> {
         Err("the disk is full".to_owned())
     }
 
