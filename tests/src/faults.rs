@@ -4,15 +4,17 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::cluster::Member;
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
-    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, JournalPage, Journals,
-    Loaded, Log, NewFacts, Outbox, Page, Peers, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault,
-    StoreHealth, Subject, SuspensionRow, TurnLog,
+    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Footprint, Head, Health, Indexes, JournalPage,
+    Journals, Loaded, Log, NewFacts, News, Outbox, Page, Peers, Position, RowChange, RunLog, Share, StandingApprovals,
+    Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, OwnerId, PrincipalId, StandingId, SuspensionId, Timestamp, ToolName,
+    TurnId,
     effect::Due,
     event::HostStarted,
     journal::JournalBounds,
@@ -70,6 +72,8 @@ pub struct MortalStore {
     /// The gates of all reads of feeds and of logs, if they are held.
     reading: Gate,
     loading: Gate,
+    /// The other hosts on the store, if there may be some.
+    member: Option<Arc<Member>>,
 }
 
 type Gate = Mutex<Option<Arc<Semaphore>>>;
@@ -113,7 +117,14 @@ impl MortalStore {
             entries: AtomicUsize::new(0),
             reading: Mutex::default(),
             loading: Mutex::default(),
+            member: None,
         }
+    }
+
+    /// The store of a host that shares it with others.
+    #[must_use]
+    pub fn shared(inner: Arc<dyn Store>, member: Arc<Member>) -> Self {
+        Self { member: Some(member), ..Self::new(inner) }
     }
 
     /// Dies at the commit after this many more.
@@ -148,8 +159,20 @@ impl MortalStore {
 
     /// Passes a commit on, and counts it.
     async fn pass_on(&self, commit: &Commit) -> Result<Position, AppendError> {
-        let position = self.inner.append(commit).await?;
+        let position = self.append_unless_ended(commit).await?;
         self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(position)
+    }
+
+    /// A host whose lease has ended commits nothing.
+    async fn append_unless_ended(&self, commit: &Commit) -> Result<Position, AppendError> {
+        if self.member.as_ref().is_some_and(|member| member.has_ended()) {
+            return Err(StoreFault::of_program("commit", "the lease of the host has ended").into());
+        }
+        let position = self.inner.append(commit).await?;
+        if let Some(member) = &self.member {
+            member.committed(commit);
+        }
         Ok(position)
     }
 
@@ -232,7 +255,7 @@ impl Log for MortalStore {
     async fn append(&self, commit: &Commit) -> Result<Position, AppendError> {
         let of_journal = commit.rows.iter().any(|row| matches!(row, RowChange::JournalEntry(_)));
         if !of_journal && !matches!(commit.facts, Some(NewFacts::Turn { .. })) {
-            return self.inner.append(commit).await;
+            return self.append_unless_ended(commit).await;
         }
         let gate = self.gates.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         if let Some(gate) = gate {
@@ -288,7 +311,51 @@ impl Log for MortalStore {
     }
 }
 
-impl Peers for MortalStore {}
+#[async_trait]
+impl Peers for MortalStore {
+    fn is_shared(&self) -> bool {
+        self.member.is_some()
+    }
+
+    fn share(&self) -> Share {
+        self.member.as_ref().map_or(Share::ALL, |member| member.share())
+    }
+
+    async fn news(&self) -> News {
+        match &self.member {
+            Some(member) => member.news().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn ended_hosts(&self, owners: Vec<OwnerId>) -> Result<Vec<OwnerId>, StoreFault> {
+        match &self.member {
+            Some(member) => member.ended_hosts(owners).await,
+            None => Ok(owners),
+        }
+    }
+
+    async fn attached(&self, conversation: &ConversationId) -> Result<Vec<ToolName>, StoreFault> {
+        match &self.member {
+            Some(member) => member.attached(conversation).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn attach(&self, conversation: &ConversationId, tools: Vec<ToolName>) -> Result<(), StoreFault> {
+        match &self.member {
+            Some(member) => member.attach(conversation, tools).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn open_turns(&self, of: Option<&PrincipalId>) -> Result<Option<Footprint>, StoreFault> {
+        match &self.member {
+            Some(member) => member.open_turns(of).await,
+            None => Ok(None),
+        }
+    }
+}
 
 impl Health for MortalStore {
     fn health(&self) -> StoreHealth {

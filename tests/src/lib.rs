@@ -7,6 +7,7 @@ pub mod arguments;
 pub mod binary;
 pub mod browser;
 pub mod clock;
+pub mod cluster;
 pub mod dev;
 pub mod disk;
 pub mod effects;

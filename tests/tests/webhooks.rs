@@ -166,6 +166,7 @@ impl WebhookHost {
         let worker = DeliveryWorker {
             host: Arc::new(FullDisk(host.handle(), self.full.clone())),
             outbox: self.lasting.store.clone(),
+            peers: self.lasting.store.clone(),
             clock: self.lasting.clock.clone(),
             transport: self.receivers.clone(),
             links: Some(Arc::new(FixedLink)),

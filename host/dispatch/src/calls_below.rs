@@ -9,11 +9,18 @@ use crate::committer::{Observer, TurnChange};
 use crate::ports::{Commit, Log, StoreFault};
 use crate::turns::Slot;
 
-/// The numbers of calls below the calls of turns that have not ended. They are counted in the store once, then in memory.
-#[derive(Default)]
-pub(crate) struct CallsBelow(Mutex<HashMap<TurnId, HashMap<CallIndex, usize>>>);
+/// The numbers of calls below the calls of turns that have not ended. They are counted in the store once, then in memory, unless other
+/// hosts may add to them.
+pub(crate) struct CallsBelow {
+    known: Mutex<HashMap<TurnId, HashMap<CallIndex, usize>>>,
+    is_shared: bool,
+}
 
 impl CallsBelow {
+    pub(crate) fn new(is_shared: bool) -> Self {
+        Self { known: Mutex::default(), is_shared }
+    }
+
     /// The number below a call of a locked turn that a caller submitted.
     pub(crate) async fn count(&self, outermost: &Turn, call: CallIndex, log: &dyn Log) -> Result<usize, StoreFault> {
         if let Some(known) = self.lock().get(&outermost.id).and_then(|calls| calls.get(&call)) {
@@ -25,11 +32,13 @@ impl CallsBelow {
     }
 
     pub(crate) fn set(&self, outermost: TurnId, call: CallIndex, count: usize) {
-        self.lock().entry(outermost).or_default().insert(call, count);
+        if !self.is_shared {
+            self.lock().entry(outermost).or_default().insert(call, count);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TurnId, HashMap<CallIndex, usize>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A running host: its parts and its background tasks.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::task::JoinHandle;
 
@@ -8,6 +9,7 @@ use crate::calls_below::CallsBelow;
 use crate::committer::{Committer, Contributor, Observer};
 use crate::expiry::Expiry;
 use crate::feed::Feeds;
+use crate::footprint::OpenTurns;
 use crate::forget::Forget;
 use crate::handle::{Handle, Readers};
 use crate::inbox::Inbox;
@@ -17,6 +19,7 @@ use crate::lingering::EndedCalls;
 use crate::nested::{self, NestedTurns};
 use crate::outbox::Webhooks;
 use crate::parts::Parts;
+use crate::peers::PeerNews;
 use crate::pipeline::Pipeline;
 use crate::ports::Store;
 use crate::presence::Presence;
@@ -33,7 +36,7 @@ use crate::turns::Turns;
 /// A running host. Dropping it stops its background tasks. The next host recovers the calls that were running.
 pub struct Dispatcher {
     handle: Handle,
-    watching: [JoinHandle<()>; 5],
+    watching: [JoinHandle<()>; 6],
 }
 
 impl Dispatcher {
@@ -58,14 +61,18 @@ impl Dispatcher {
             logs,
             subscribers,
         } = parts;
-        let (webhooks, logs) = (Arc::new(Webhooks(subscribers)), Arc::new(RunLogs::new(logs, clock.clone())));
+        let (webhooks, logs) = (Arc::new(Webhooks(subscribers.clone())), Arc::new(RunLogs::new(logs, clock.clone())));
         let (standings, inbox, feeds) = (Arc::<Standings>::default(), Arc::<Inbox>::default(), Arc::<Feeds>::default());
-        let (timers, turns, tracker) = (Arc::<Timers>::default(), Arc::default(), Arc::new(QuotaTracker::new(quotas)));
+        let (timers, is_shared) = (Arc::<Timers>::default(), store.is_shared());
+        let (turns, tracker) = (Arc::new(Turns::new(is_shared)), Arc::new(QuotaTracker::new(quotas, is_shared)));
         let (nested, nestings) = NestedTurns::new();
-        let (nested, below) = (Arc::new(nested), Arc::<CallsBelow>::default());
+        let (nested, below) = (Arc::new(nested), Arc::new(CallsBelow::new(is_shared)));
         // The deliveries follow from the rows that the indexes contribute.
-        let contributors: Vec<Arc<dyn Contributor>> =
+        let mut contributors: Vec<Arc<dyn Contributor>> =
             vec![Arc::new(IndexChanges), Arc::new(JournalRuns), webhooks.clone(), logs.clone()];
+        if is_shared {
+            contributors.push(Arc::new(OpenTurns));
+        }
         let observers: Vec<Arc<dyn Observer>> = vec![
             webhooks,
             standings.clone(),
@@ -80,12 +87,24 @@ impl Dispatcher {
             Arc::<Turns>::clone(&turns),
         ];
         let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
-        let shared =
-            Arc::new(Shared { tools, policy, principals, clock, disk, guest_runtime, owner, mint, settings, bounds });
+        let shared = Arc::new(Shared {
+            tools,
+            policy,
+            principals,
+            clock,
+            disk,
+            guest_runtime,
+            owner,
+            mint,
+            settings,
+            bounds,
+            is_draining: AtomicBool::new(false),
+        });
         let pipeline = Arc::new(Pipeline {
             shared: shared.clone(),
             log: store.clone(),
             journals: store.clone(),
+            peers: store.clone(),
             committer: committer.clone(),
             turns,
             tracker,
@@ -96,17 +115,34 @@ impl Dispatcher {
             signals: Signals::new(store.clone()),
             below,
         });
-        let (presence, clock) = (Arc::new(Presence::new(store.clone())), shared.clock.clone());
+        let (presence, clock) = (Arc::new(Presence::new(store.clone(), store.clone())), shared.clock.clone());
         let (indexes, open_since) = (store.clone(), clock.now());
-        let expiry = Expiry { pipeline: pipeline.clone(), indexes, presence: presence.clone(), nested, open_since };
+        let (peers, presence_of) = (store.clone(), presence.clone());
+        let expiry = Expiry { pipeline: pipeline.clone(), indexes, peers, presence: presence_of, nested, open_since };
+        let expiry = Arc::new(expiry);
+        let news = PeerNews {
+            peers: store.clone(),
+            pipeline: pipeline.clone(),
+            feeds: pipeline.feeds.clone(),
+            inbox: inbox.clone(),
+            standings: standings.clone(),
+            subscribers,
+            expiry: expiry.clone(),
+        };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
         let retention = TurnRemover::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
         let readers = readers(&store, (standings, inbox), &retention);
         let handle = Handle::new(pipeline, presence, readers);
         let watching = [
-            tokio::spawn(Arc::new(expiry).watch()),
-            tokio::spawn(forget.watch(clock.clone(), shared.settings.denied_again, shared.settings.denied_bytes)),
-            tokio::spawn(retention.watch(clock, store, shared.tools.clone())),
+            tokio::spawn(expiry.watch()),
+            tokio::spawn(news.watch()),
+            tokio::spawn(forget.watch(
+                store.clone(),
+                clock.clone(),
+                shared.settings.denied_again,
+                shared.settings.denied_bytes,
+            )),
+            tokio::spawn(retention.watch(clock, store.clone(), store, shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
             tokio::spawn(nested::watch(handle.clone(), nestings)),
         ];

@@ -74,6 +74,12 @@ pub enum Error {
          cancellations and reads go on"
     )]
     DiskLow,
+    /// The host ends soon.
+    #[error(
+        "the host ends soon and takes no new turns and answers: nothing was recorded, so send the request again, to another host or \
+         after the restart"
+    )]
+    Draining,
     /// A call names a tool that is not live, and plugins are being loaded that may have it.
     #[error(
         "{}, and the host is still loading plugins ({plugins} left): nothing was recorded, so submit the same calls again in \

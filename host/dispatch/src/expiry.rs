@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use domain::{
     PrincipalId, Span, SuspensionId, Timestamp, TurnId,
+    effect::Due,
     gate::Verdict,
     turn::{Input, Tick},
 };
@@ -18,7 +19,7 @@ use crate::alarm::MAX_SLEEP;
 use crate::error::Error;
 use crate::nested::NestedTurns;
 use crate::pipeline::Pipeline;
-use crate::ports::{Indexes, StoreFault};
+use crate::ports::{Indexes, Peers, StoreFault};
 use crate::presence::Presence;
 use crate::turns::Entered;
 
@@ -38,6 +39,7 @@ const BACKOFF: Span = Span::from_secs(1);
 pub(crate) struct Expiry {
     pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) indexes: Arc<dyn Indexes>,
+    pub(crate) peers: Arc<dyn Peers>,
     pub(crate) presence: Arc<Presence>,
     pub(crate) nested: Arc<NestedTurns>,
     /// Since when clients could attach to this host.
@@ -71,14 +73,19 @@ impl Expiry {
     }
 
     async fn take_over(&self) -> Result<(), StoreFault> {
-        let counted = self.count().await;
-        self.pipeline.tracker.counted(counted.clone());
-        counted?;
+        if self.peers.is_shared() {
+            // The store counts for all hosts.
+            self.pipeline.tracker.counted(Ok(()));
+        } else {
+            let counted = self.count().await;
+            self.pipeline.tracker.counted(counted.clone());
+            counted?;
+        }
         self.recover().await
     }
 
-    /// Counts the usage of each principal, before the host accepts anything new. A turn that cannot be read counts for
-    /// nothing, so that everybody can still submit.
+    /// Counts the usage of each principal, before the host accepts anything new, and looks at nested turns. A turn that cannot be
+    /// read counts for nothing, so that everybody can still submit.
     async fn count(&self) -> Result<(), StoreFault> {
         let pipeline = &self.pipeline;
         let mut after = None;
@@ -86,7 +93,9 @@ impl Expiry {
             let page = self.indexes.unfinished(after, BATCH).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(*last);
-            let counted = futures::stream::iter(page).map(|(id, _)| async move {
+            let share = self.peers.share();
+            let own = page.into_iter().filter(|(id, _)| share.has_turn(*id));
+            let counted = futures::stream::iter(own).map(|(id, _)| async move {
                 let entered = pipeline.turns.enter(id);
                 match entered.loaded(pipeline.log.as_ref()).await {
                     Ok(slot) => slot.turn.iter().for_each(|(turn, _)| {
@@ -100,23 +109,30 @@ impl Expiry {
         }
     }
 
-    /// Feeds `Restarted` to every turn with a call that was running, and gives clients the time to attach again.
-    async fn recover(&self) -> Result<(), StoreFault> {
+    /// Tells every turn with a call that a host ran which has ended, and gives clients the time to attach again. With several hosts,
+    /// each one does this for its share.
+    pub(crate) async fn recover(&self) -> Result<(), StoreFault> {
         let mut after = None;
         loop {
             let page = self.indexes.unfinished(after, BATCH).await?;
-            let Some((last, _)) = page.last() else {
-                return self.presence.clients_left(&self.pipeline, None).await;
-            };
+            let Some((last, _)) = page.last() else { break };
             after = Some(*last);
-            let running = page.into_iter().filter(|(_, due)| due.running).map(|(id, _)| id).collect();
+            let share = self.peers.share();
+            let is_meant = |(id, due): &(TurnId, Due)| due.running && share.has_turn(*id);
+            let running = page.into_iter().filter(is_meant).map(|(id, _)| id).collect();
             each(running, |id| async move {
                 let entered = self.pipeline.turns.enter(id);
-                let recorded = self.pipeline.recorded(&entered).await?;
-                self.pipeline.step(&entered, |_, _| Some(Input::Restarted { recorded: recorded.clone() })).await
+                let ended = self.pipeline.ended_hosts(&entered).await?;
+                if ended.owners.is_empty() {
+                    return Ok(false);
+                }
+                self.pipeline.step(&entered, |_, _| Some(Input::HostsEnded(ended.clone()))).await
             })
             .await;
         }
+        self.presence.clients_left(&self.pipeline, None).await?;
+        // The host that has ended may have left nested turns that it had to submit, continue or cancel.
+        if self.peers.is_shared() { self.count().await } else { Ok(()) }
     }
 
     /// Feeds a tick to each due turn. Returns when to look again. Skips turns while the policy rechecks one of their
@@ -126,9 +142,14 @@ impl Expiry {
         let (approvals, now) = (&self.pipeline.timers.timeout_approvals, self.pipeline.shared.clock.now());
         let (mut after, mut passes, mut stuck) = (approvals.resume(now), true, false);
         let mut turns = approvals.due_besides(now);
+        let share = self.peers.share();
         loop {
             let page = self.indexes.due(after, now, BATCH).await?;
-            turns.extend(page.iter().map(|(id, _)| *id).filter(|id| !approvals.rechecks(*id)));
+            let is_own = |(id, due): &&(TurnId, Due)| {
+                share.has_turn(*id) || (due.running && self.pipeline.turns.known(*id).is_some())
+            };
+            let own = page.iter().filter(is_own).map(|(id, _)| *id);
+            turns.extend(own.filter(|id| !approvals.rechecks(*id)));
             stuck |= !self.handle(std::mem::take(&mut turns), rechecks).await;
             passes = passes && approvals.pass(&page);
             after = page.last().map(|(id, due)| (due.at, *id));
@@ -174,15 +195,17 @@ impl Expiry {
 
     /// Tells a turn that time has passed. `rechecked` holds the verdicts on calls that a timeout would approve.
     async fn tick(&self, entered: &Entered, rechecked: &[(SuspensionId, Verdict)]) -> Result<bool, Error> {
-        let recorded = self.pipeline.recorded(entered).await?;
+        let ended = self.pipeline.ended_hosts(entered).await?;
+        let elsewhere = self.presence.elsewhere(entered, self.pipeline.log.as_ref()).await?;
         let ticked = self.pipeline.step(entered, |turn, slot| {
-            let attended = turn.pending().filter(|(_, call, _)| self.presence.attends(&turn.conversation, &call.tool));
+            let attended =
+                turn.pending().filter(|(_, call, _)| self.presence.attends(&turn.conversation, &call.tool, &elsewhere));
             Some(Input::Tick(Tick {
                 alive: slot.running.keys().map(|(call, _)| *call).collect(),
                 attended: attended.map(|(index, ..)| index).collect(),
                 open_since: self.open_since,
                 rechecked: rechecked.to_vec(),
-                recorded: recorded.clone(),
+                ended: ended.clone(),
             }))
         });
         ticked.await

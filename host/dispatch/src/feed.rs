@@ -21,7 +21,8 @@ use tokio::sync::watch;
 
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::ports::{
-    Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, Position, Progress, RowChange, RunMonitor, StoreFault,
+    Commit, Committed, Facts, Feed, Indexes, Log, NewFacts, PeerCommit, Position, Progress, RowChange, RunMonitor,
+    StoreFault,
 };
 use crate::ring::{Bounds, Lagged, Receiver, Ring};
 use crate::run_logs::RunWriter;
@@ -134,6 +135,28 @@ impl Feeds {
         if let Some(followers) = feeds.get(feed) {
             followers.send(signal(), bytes);
         }
+    }
+
+    /// Wakes the followers after a commit of another host.
+    pub(crate) fn peer_committed(&self, commit: &PeerCommit) {
+        match commit {
+            PeerCommit::Turn { turn, conversation, ended, .. } => {
+                self.send(&Feed::Conversation(conversation.clone()), 0, || Signal::Committed);
+                if let Some(caller) = ended {
+                    self.latest.ended(*turn);
+                    self.send(&Feed::Caller(caller.clone()), 0, || Signal::Committed);
+                    self.send(&Feed::Host, 0, || Signal::Committed);
+                }
+            }
+            PeerCommit::Plugin => self.send(&Feed::Host, 0, || Signal::Committed),
+            PeerCommit::Other => {}
+        }
+    }
+
+    /// Wakes all followers: the store knows what they missed.
+    pub(crate) fn missed(&self) {
+        let feeds = self.followers.read().unwrap_or_else(PoisonError::into_inner);
+        feeds.values().for_each(|followers| followers.send(Signal::Committed, 0));
     }
 
     fn subscribe(&self, feed: &Feed) -> Receiver<Signal> {

@@ -2,7 +2,20 @@
 
 use domain::{Call, Json, Outcome, Turn};
 
+use crate::committer::{Contributor, TurnChange};
+use crate::ports::{Commit, RowChange};
 use crate::request::{CallRequest, TurnRequest};
+
+/// Contributes the change of what a principal's open turns use, for a store that counts it.
+pub(crate) struct OpenTurns;
+
+impl Contributor for OpenTurns {
+    fn contribute(&self, change: &TurnChange<'_>, _: &Commit) -> Vec<RowChange> {
+        let (less, more) = (change.before.map_or_else(Footprint::default, Footprint::of), Footprint::of(change.after));
+        let principal = change.after.caller.clone();
+        if less == more { Vec::new() } else { vec![RowChange::Open { principal, less, more }] }
+    }
+}
 
 /// The size of what a guest, a client or a person put into an outcome.
 pub(crate) fn text(outcome: &Outcome) -> usize {

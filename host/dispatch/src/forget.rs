@@ -8,7 +8,7 @@ use std::sync::Arc;
 use domain::{Span, Timestamp};
 
 use crate::committer::Committer;
-use crate::ports::{AppendError, Clock, Commit, Log, RowChange, StandingApprovals, StoreFault};
+use crate::ports::{AppendError, Clock, Commit, Log, Peers, RowChange, StandingApprovals, StoreFault};
 
 /// How often to look for rows to remove.
 const INTERVAL: Span = Span::from_secs(60 * 60);
@@ -46,8 +46,18 @@ pub async fn forget(
 impl Forget {
     /// Works for as long as the host runs. A denial is kept for the time `denied_again`, but the oldest of more than
     /// `denied_bytes` are not.
-    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, denied_again: Span, denied_bytes: usize) {
+    pub(crate) async fn watch(
+        self,
+        peers: Arc<dyn Peers>,
+        clock: Arc<dyn Clock>,
+        denied_again: Span,
+        denied_bytes: usize,
+    ) {
         loop {
+            if !peers.share().is_first() {
+                clock.sleep(INTERVAL).await;
+                continue;
+            }
             let now = clock.now();
             let before = |span: Span| Timestamp::from_millis(now.millis().saturating_sub(span.millis()));
             match self.forget(before(denied_again), denied_bytes, before(LISTED)).await {

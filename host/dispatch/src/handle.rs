@@ -23,8 +23,8 @@ pub use turns::Within;
 pub use waiting::TurnWait;
 
 use domain::{
-    ConversationId, Json, Outcome, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId, call::Pinned,
-    nested::NestedCall, principal::Role, turn::Input,
+    ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId,
+    call::Pinned, nested::NestedCall, principal::Role, turn::Input,
 };
 use futures::TryFutureExt;
 use tokio::sync::watch;
@@ -36,8 +36,8 @@ use crate::loads::Loads;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
 use crate::ports::{
-    Audit, CallLogs, Feed, Health, Indexes, Journals, KnownTool, Lingering, Loaded, Outbox, Position,
-    StandingApprovals, StoreFault, StoreHealth,
+    Audit, CallLogs, Feed, Footprint, Health, Indexes, Journals, KnownTool, Lingering, Loaded, Outbox, Position,
+    RunningHost, Share, StandingApprovals, StoreFault, StoreHealth,
 };
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
@@ -109,6 +109,51 @@ impl Handle {
     #[must_use]
     pub fn mint(&self) -> u128 {
         (self.inner.shared.mint)()
+    }
+
+    /// The hosts on the store that are alive. Empty if only one host can use the store.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn hosts(&self) -> Result<Vec<RunningHost>, StoreFault> {
+        self.inner.pipeline.peers.hosts().await
+    }
+
+    /// This run of the host.
+    #[must_use]
+    pub fn owner(&self) -> OwnerId {
+        self.inner.shared.owner
+    }
+
+    /// The part of the work of all hosts that this host does.
+    #[must_use]
+    pub fn share(&self) -> Share {
+        self.inner.pipeline.peers.share()
+    }
+
+    /// What the open turns of all hosts use. `None`: only one host uses the store, and [`Handle::counts`] has it.
+    ///
+    /// # Errors
+    /// Faults of the store.
+    pub async fn open_turns(&self) -> Result<Option<Footprint>, StoreFault> {
+        self.inner.pipeline.peers.open_turns(None).await
+    }
+
+    /// From now on, the host takes no turns and no answers, and other hosts do its share of the work. Its running calls go on.
+    pub fn drain(&self) {
+        self.inner.shared.is_draining.store(true, Ordering::Relaxed);
+        self.inner.pipeline.peers.drain();
+    }
+
+    /// Whether [`Handle::drain`] was called.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.inner.shared.is_draining.load(Ordering::Relaxed)
+    }
+
+    /// Refuses what could start a call.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        if self.is_draining() { Err(Error::Draining) } else { Ok(()) }
     }
 
     /// How many turns run in this process, or are waited for.
@@ -265,7 +310,9 @@ impl Handle {
         }
         self.may_follow(by, conversation).await?;
         let (presence, pipeline) = (self.inner.presence.clone(), self.inner.pipeline.clone());
-        Ok(Attachment::new(presence, pipeline, conversation.clone(), tools))
+        let attachment = Attachment::new(presence.clone(), pipeline, conversation.clone(), tools);
+        presence.tell(conversation).await?;
+        Ok(attachment)
     }
 
     /// A conversation without turns may be followed by everybody who could submit to it.

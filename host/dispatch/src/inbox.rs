@@ -78,6 +78,22 @@ impl Default for Inbox {
 }
 
 impl Inbox {
+    pub(crate) fn is_followed(&self) -> bool {
+        self.0.is_followed()
+    }
+
+    /// Sends what a change of a turn did to suspensions.
+    pub(crate) fn changed(&self, change: &TurnChange<'_>) {
+        if self.is_followed() {
+            moves(change.before, change.after).into_iter().for_each(|(row, how)| self.send(Move { row, how }));
+        }
+    }
+
+    /// Changes are lost: the followers have to read the list again.
+    pub(crate) fn missed(&self) {
+        self.0.skip();
+    }
+
     fn send(&self, moved: Move) {
         let bytes = moved.size();
         self.0.send(Arc::new(moved), bytes);
@@ -87,9 +103,8 @@ impl Inbox {
 impl Observer for Inbox {
     /// Sends what the commit did to suspensions.
     fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
-        let Some(change) = change.filter(|_| self.0.is_followed()) else { return };
-        for (row, how) in moves(change.before, change.after) {
-            self.send(Move { row, how });
+        if let Some(change) = change {
+            self.changed(change);
         }
     }
 }

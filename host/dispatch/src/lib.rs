@@ -34,6 +34,7 @@ mod loads;
 mod nested;
 mod outbox;
 mod parts;
+mod peers;
 mod pending;
 mod pipeline;
 mod plan;

@@ -217,7 +217,14 @@ fn caller(turn: &Turn) -> Principal {
 
 /// Whether the same turn may be accepted later without an answer or an end of another turn, which could wait for this one.
 fn is_temporary(error: &Error) -> bool {
-    matches!(error, Error::Fault(_) | Error::DiskLow | Error::Loading { .. } | Error::Busy(Busy { wait: Some(_), .. }))
+    matches!(
+        error,
+        Error::Fault(_)
+            | Error::DiskLow
+            | Error::Draining
+            | Error::Loading { .. }
+            | Error::Busy(Busy { wait: Some(_), .. })
+    )
 }
 
 fn code(error: &Error) -> FailureCode {

@@ -16,7 +16,7 @@ use crate::committer::{Committer, Storage, TurnChange};
 use crate::error::{Error, Resource};
 use crate::feed::Feeds;
 use crate::footprint::Footprint;
-use crate::ports::{AppendError, Commit, Journals, Log};
+use crate::ports::{AppendError, Commit, Journals, Log, Peers, RowChange, StoreFault};
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;
 use crate::shared::Shared;
@@ -25,9 +25,10 @@ use crate::timers::Timers;
 use crate::tracker::{QuotaTracker, Reservation};
 use crate::turns::{Entered, Slot, Turns};
 
+pub(crate) use ancestors::Ancestors;
 pub(crate) use ephemeral::{Ephemeral, unfinished};
 
-/// How often an input is decided again after another process appended first. More conflicts are a fault.
+/// How often an input is decided again after another host appended first. More conflicts are a fault.
 const MAX_CONFLICTS: usize = 16;
 
 /// Decides inputs to turns, commits the events, and performs the effects of the new state.
@@ -36,6 +37,7 @@ pub(crate) struct Pipeline {
     /// Where turns are loaded from. Only the committer appends.
     pub(crate) log: Arc<dyn Log>,
     pub(crate) journals: Arc<dyn Journals>,
+    pub(crate) peers: Arc<dyn Peers>,
     pub(crate) committer: Arc<Committer>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) tracker: Arc<QuotaTracker>,
@@ -54,6 +56,14 @@ pub(crate) enum CommitTo<'a> {
     /// To memory only. No call of the turn can wait, so its caller waits for the turn and submits it again if it is
     /// lost.
     Memory(&'a mut Ephemeral),
+}
+
+/// The end of an attempt to extend a turn.
+enum Extended {
+    /// Whether anything changed.
+    Done(bool),
+    /// Another host appended first, to this turn or to one that it is nested in.
+    Conflict,
 }
 
 /// A decision that is not committed yet.
@@ -78,32 +88,44 @@ impl Pipeline {
             slot.turn.as_ref().and_then(|(turn, _)| turn.parent.clone())
         };
         let ancestors = self.ancestors(parent.as_deref()).await?;
-        let awaiting = ancestors.awaiting(entered.id()).await?;
-        let mut slot = entered.lock().await;
-        let cancelled = match awaiting {
-            Some(_) => false,
-            None => self.extend(entered, &mut slot, |_, _| Some(Input::Cancel { by: host() })).await?,
-        };
-        Ok(self.extend(entered, &mut slot, input).await? || cancelled)
+        let mut cancelled = false;
+        for _ in 0..MAX_CONFLICTS {
+            let locked = ancestors.awaiting(entered.id()).await?;
+            let mut slot = entered.lock().await;
+            if locked.is_none() {
+                match self.extend(entered, &mut slot, &|_, _| Some(Input::Cancel { by: host() }), Vec::new()).await? {
+                    Extended::Conflict => continue,
+                    Extended::Done(changed) => cancelled |= changed,
+                }
+            }
+            let unchanged = locked.as_deref().map(Ancestors::unchanged).unwrap_or_default();
+            if let Extended::Done(changed) = self.extend(entered, &mut slot, &input, unchanged).await? {
+                return Ok(changed || cancelled);
+            }
+        }
+        Err(AppendError::Conflict.into_fault("extend a turn").into())
     }
 
-    /// Feeds an input to a turn that is locked.
+    /// Feeds an input to a turn that is locked. `unchanged` are rows about other turns.
     async fn extend(
         self: &Arc<Self>,
         entered: &Entered,
         slot: &mut Slot,
-        input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
-    ) -> Result<bool, Error> {
-        for _ in 0..MAX_CONFLICTS {
-            slot.load(entered.id(), self.log.as_ref()).await?;
-            let Some(decided) = self.decide(slot, &input)? else { return Ok(false) };
-            match self.advance(&mut CommitTo::Store, slot, decided, None).await {
-                Ok(()) => return Ok(true),
-                Err(AppendError::Conflict) => {}
-                Err(error) => return Err(error.into_fault("extend a turn").into()),
-            }
+        input: &(impl Fn(&Turn, &mut Slot) -> Option<Input> + Send),
+        unchanged: Vec<RowChange>,
+    ) -> Result<Extended, Error> {
+        entered.renew(slot, self.log.as_ref()).await?;
+        slot.ending = None;
+        let Some(decided) = self.decide(slot, input)? else {
+            // A superseded run has ended.
+            slot.ending.take().and_then(|key| slot.running.remove(&key));
+            return Ok(Extended::Done(false));
+        };
+        match self.advance(&mut CommitTo::Store, slot, decided, unchanged, None).await {
+            Ok(()) => Ok(Extended::Done(true)),
+            Err(AppendError::Conflict) => Ok(Extended::Conflict),
+            Err(error) => Err(error.into_fault("extend a turn").into()),
         }
-        Err(AppendError::Conflict.into_fault("extend a turn").into())
     }
 
     /// The number of calls below a call of a caller, with `more` of them.
@@ -113,16 +135,27 @@ impl Pipeline {
         if count + more > limit { Err(Error::TooManyNested { limit }) } else { Ok(count + more) }
     }
 
+    /// Loads a turn in memory again after another host has committed to it. Stops runs that the other host superseded.
+    pub(crate) async fn renew(self: &Arc<Self>, entered: &Entered) -> Result<(), StoreFault> {
+        let mut slot = entered.renewed(self.log.as_ref()).await?;
+        let Some((turn, _)) = slot.turn.clone() else { return Ok(()) };
+        self.perform(&mut CommitTo::Store, &mut slot, &turn, None);
+        drop(slot);
+        entered.changed(&turn);
+        Ok(())
+    }
+
     /// Begins a turn with its first commit.
     pub(crate) async fn begin(
         self: &Arc<Self>,
         decided: Decided,
+        unchanged: Vec<RowChange>,
         reservation: &mut Reservation,
     ) -> Result<Turn, AppendError> {
         let turn = decided.after.clone();
         let entered = self.turns.enter(turn.id);
         let mut slot = entered.lock().await;
-        self.advance(&mut CommitTo::Store, &mut slot, decided, Some(reservation)).await?;
+        self.advance(&mut CommitTo::Store, &mut slot, decided, unchanged, Some(reservation)).await?;
         Ok(turn)
     }
 
@@ -158,6 +191,7 @@ impl Pipeline {
         log: &mut CommitTo<'_>,
         slot: &mut Slot,
         decided: Decided,
+        unchanged: Vec<RowChange>,
         mut reservation: Option<&mut Reservation>,
     ) -> Result<(), AppendError> {
         let Decided { before, events, after } = decided;
@@ -166,9 +200,12 @@ impl Pipeline {
         // The reservation of an ephemeral turn counts for it until it ends.
         let handed_over = reservation.as_deref_mut().filter(|_| storage == Storage::Stored);
         let reserved = handed_over.as_ref().map_or_else(Footprint::default, |reservation| reservation.footprint());
-        let commit = Commit::turn(after.id, after.conversation.clone(), version, events);
+        let commit = Commit::turn(after.id, after.conversation.clone(), version, events).with(unchanged);
         let change = TurnChange { before: before.as_ref(), after: &after, reserved, storage };
+        let ending = slot.ending.take();
         self.committer.commit(commit, Some(&change)).await?;
+        // Its task ends by itself now. It must not be stopped, and the same call may run again.
+        ending.and_then(|key| slot.running.remove(&key));
         if let Some(reservation) = handed_over {
             reservation.hand_over();
         }

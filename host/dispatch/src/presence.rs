@@ -1,18 +1,24 @@
-//! Which clients are attached to which conversation, and for which tools. This is never stored. The domain decides the
-//! effects, for example that a call ends `unavailable`.
+//! Which clients are attached to which conversation, and for which tools. It is known while the host of a client lives. The domain
+//! decides the effects, for example that a call ends `unavailable`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{CallIndex, ConversationId, Principal, ToolName, Turn, suspension::SuspensionKind, turn::Input};
 
 use crate::pipeline::Pipeline;
-use crate::ports::{Filter, Indexes, StoreFault, SuspensionRow};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::ports::{Filter, Indexes, Log, Peers, StoreFault, SuspensionRow};
+use crate::turns::{Entered, Slot};
 
 /// The attached clients.
 pub(crate) struct Presence {
     state: Mutex<State>,
     indexes: Arc<dyn Indexes>,
+    peers: Arc<dyn Peers>,
+    /// Held while the other hosts are told, so that the last change is told last.
+    telling: AsyncMutex<()>,
 }
 
 #[derive(Default)]
@@ -22,12 +28,36 @@ struct State {
 }
 
 impl Presence {
-    pub(crate) fn new(indexes: Arc<dyn Indexes>) -> Self {
-        Self { state: Mutex::default(), indexes }
+    pub(crate) fn new(indexes: Arc<dyn Indexes>, peers: Arc<dyn Peers>) -> Self {
+        Self { state: Mutex::default(), indexes, peers, telling: AsyncMutex::default() }
     }
 
-    /// Whether a client is attached that carries out this tool.
-    pub(crate) fn attends(&self, conversation: &ConversationId, tool: &str) -> bool {
+    /// The tools that clients at other hosts carry out for a turn, if it waits for a client.
+    pub(crate) async fn elsewhere(&self, entered: &Entered, log: &dyn Log) -> Result<Vec<ToolName>, StoreFault> {
+        let waits = |turn: &Turn| turn.pending().any(|(.., open)| open.kind() == SuspensionKind::ClientExec);
+        let conversation = match &entered.loaded(log).await?.turn {
+            Some((turn, _)) if waits(turn) => turn.conversation.clone(),
+            Some(_) | None => return Ok(Vec::new()),
+        };
+        self.peers.attached(&conversation).await
+    }
+
+    /// Tells the other hosts which tools clients at this host carry out for a conversation.
+    pub(crate) async fn tell(&self, conversation: &ConversationId) -> Result<(), StoreFault> {
+        let _telling = self.telling.lock().await;
+        let tools = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let tools = state.attached.get(conversation).into_iter().flatten().flat_map(|(_, tools)| tools);
+            tools.cloned().collect::<BTreeSet<ToolName>>()
+        };
+        self.peers.attach(conversation, tools.into_iter().collect()).await
+    }
+
+    /// Whether a client is attached that carries out this tool, here or at another host.
+    pub(crate) fn attends(&self, conversation: &ConversationId, tool: &str, elsewhere: &[ToolName]) -> bool {
+        if elsewhere.iter().any(|name| name.as_str() == tool) {
+            return true;
+        }
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let attached = state.attached.get(conversation);
         attached.is_some_and(|clients| clients.iter().any(|(_, tools)| tools.iter().any(|name| name.as_str() == tool)))
@@ -53,9 +83,14 @@ impl Presence {
             let is_of = |row: &SuspensionRow| of.is_none_or(|(conversation, _)| *conversation == row.conversation);
             for row in page.rows.into_iter().filter(is_of) {
                 let entered = pipeline.turns.enter(row.turn);
-                let stepped =
-                    pipeline.step(&entered, |turn, _| Some(Input::ClientsLeft { calls: self.unattended(turn) }));
-                if let Err(error) = stepped.await {
+                let left = async {
+                    let elsewhere = self.elsewhere(&entered, pipeline.log.as_ref()).await?;
+                    let input = |turn: &Turn, _: &mut Slot| {
+                        Some(Input::ClientsLeft { calls: self.unattended(turn, &elsewhere) })
+                    };
+                    pipeline.step(&entered, input).await
+                };
+                if let Err(error) = left.await {
                     tracing::error!(turn = %row.turn, %error, "a call of a client that left got no grace period");
                 }
             }
@@ -67,9 +102,9 @@ impl Presence {
     }
 
     /// The client calls of a turn that no attached client can carry out.
-    fn unattended(&self, turn: &Turn) -> Vec<CallIndex> {
+    fn unattended(&self, turn: &Turn, elsewhere: &[ToolName]) -> Vec<CallIndex> {
         let calls = turn.pending().filter(|(_, call, open)| {
-            open.kind() == SuspensionKind::ClientExec && !self.attends(&turn.conversation, &call.tool)
+            open.kind() == SuspensionKind::ClientExec && !self.attends(&turn.conversation, &call.tool, elsewhere)
         });
         calls.map(|(index, ..)| index).collect()
     }
@@ -121,6 +156,9 @@ impl Drop for Attachment {
         let (presence, pipeline) = (self.presence.clone(), self.pipeline.clone());
         let conversation = self.conversation.clone();
         self.runtime.spawn(async move {
+            if let Err(error) = presence.tell(&conversation).await {
+                tracing::error!(%error, "the other hosts could not be told that a client left");
+            }
             for tool in tools {
                 if let Err(error) = presence.clients_left(&pipeline, Some((&conversation, &tool))).await {
                     tracing::error!(%error, "the calls of a client that left could not be read");

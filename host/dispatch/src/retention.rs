@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use self::calls::{Forgetting, Reached};
 use crate::committer::Committer;
 use crate::ports::{
-    self, AppendError, Audit, CallRecords, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox,
+    self, AppendError, Audit, CallRecords, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, Peers,
     StoreFault, Subject, Tools, TurnToRemove, TurnsToRemove,
 };
 
@@ -265,7 +265,13 @@ impl TurnRemover {
     }
 
     /// Works for as long as the host runs. It logs the head of `audit` after each removal.
-    pub(crate) async fn watch(self, clock: Arc<dyn Clock>, audit: Arc<dyn Audit>, live: Arc<dyn Tools>) {
+    pub(crate) async fn watch(
+        self,
+        clock: Arc<dyn Clock>,
+        audit: Arc<dyn Audit>,
+        peers: Arc<dyn Peers>,
+        live: Arc<dyn Tools>,
+    ) {
         if self.rules.keeps_everything() {
             return;
         }
@@ -273,6 +279,11 @@ impl TurnRemover {
         let mut reclaims = true;
         let mut forgotten = Forgotten::default();
         loop {
+            // One of several hosts removes turns.
+            if !peers.share().is_first() {
+                clock.sleep(self.rules.interval).await;
+                continue;
+            }
             let now = clock.now();
             let pruned = match self.time(now).await {
                 Ok(time) => self.prune(Some(live.as_ref()), time, Mode::Remove, &mut forgotten).await,

@@ -77,6 +77,17 @@ impl<T> Ring<T> {
         self.sent.send_replace(());
     }
 
+    /// Tells all followers that items are lost.
+    pub(crate) fn skip(&self) {
+        let mut kept = self.kept();
+        while !kept.items.is_empty() {
+            kept.drop_first();
+        }
+        kept.first += 1;
+        drop(kept);
+        self.sent.send_replace(());
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept<T>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

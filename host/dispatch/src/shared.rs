@@ -2,6 +2,7 @@
 //! each part has only those that it uses.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use domain::{
     Call, OwnerId,
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) mint: Arc<dyn Fn() -> u128 + Send + Sync>,
     pub(crate) settings: TurnSettings,
     pub(crate) bounds: Bounds,
+    /// Whether the host takes no turns and answers any more.
+    pub(crate) is_draining: AtomicBool,
 }
 
 impl Shared {

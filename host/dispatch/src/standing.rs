@@ -2,6 +2,7 @@
 //! left, in the commit that uses it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::json::Value;
@@ -9,7 +10,7 @@ use domain::{
     Digest, Json, PrincipalId, StandingId, Timestamp,
     standing::{Pin, StandingActive, StandingRow, StandingState, StandingUse},
 };
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex as AsyncMutex, OnceCell};
 
 use crate::committer::{Observer, TurnChange};
 use crate::ports::{Commit, KnownTool, NewFacts, Principals, RowChange, StandingApprovals, StoreFault};
@@ -25,6 +26,10 @@ type Key = (PrincipalId, Arc<str>);
 pub(crate) struct Standings {
     state: Mutex<State>,
     read: OnceCell<()>,
+    /// Whether another host may have given, used or revoked approvals since they were read.
+    is_outdated: AtomicBool,
+    /// Held while they are read again.
+    reading: AsyncMutex<()>,
 }
 
 #[derive(Default)]
@@ -67,19 +72,33 @@ impl Standings {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads all standing approvals, once.
+    /// Reads all standing approvals, once, and again after another host may have changed them.
     pub(crate) async fn ready(&self, store: &dyn StandingApprovals, now: Timestamp) -> Result<(), StoreFault> {
-        let read = self.read.get_or_try_init(|| async {
-            let mut after = None;
-            loop {
-                let page = store.standings(after, PAGE).await?;
-                let Some(last) = page.last() else { return Ok(()) };
-                after = Some(last.standing.id);
-                let active = page.into_iter().filter(|row| row.state(now) == StandingState::Active);
-                active.for_each(|row| self.insert(row));
+        self.read.get_or_try_init(|| self.read_all(store, now)).await?;
+        if self.is_outdated.load(Ordering::Acquire) {
+            let _reading = self.reading.lock().await;
+            if self.is_outdated.swap(false, Ordering::AcqRel) {
+                self.state().rows.clear();
+                self.read_all(store, now).await.inspect_err(|_| self.outdated())?;
             }
-        });
-        read.await.copied()
+        }
+        Ok(())
+    }
+
+    /// Another host may have changed them.
+    pub(crate) fn outdated(&self) {
+        self.is_outdated.store(true, Ordering::Release);
+    }
+
+    async fn read_all(&self, store: &dyn StandingApprovals, now: Timestamp) -> Result<(), StoreFault> {
+        let mut after = None;
+        loop {
+            let page = store.standings(after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.standing.id);
+            let active = page.into_iter().filter(|row| row.state(now) == StandingState::Active);
+            active.for_each(|row| self.insert(row));
+        }
     }
 
     fn insert(&self, row: StandingRow) {

@@ -2,7 +2,8 @@
 //!
 //! A usage is a few numbers. It exists only while one of them is not zero, or while a rate limit is not full again. The usage of a
 //! turn is computed from the turn before and after each commit, so it is not stored. After a restart, the turns that have
-//! not ended are counted before the host accepts anything new. Each process counts for itself.
+//! not ended are counted before the host accepts anything new. Each process counts for itself, except what the
+//! store of several hosts counts for all of them.
 
 mod outcomes;
 
@@ -36,6 +37,8 @@ const KIB: usize = 1 << 10;
 /// The usage of every principal.
 pub(crate) struct QuotaTracker {
     quotas: Quotas,
+    /// Whether the store counts the stored turns of all hosts. Then only reservations and ephemeral turns are counted here.
+    is_shared: bool,
     shards: [Mutex<HashMap<PrincipalId, PrincipalUsage>>; SHARDS],
     hasher: RandomState,
     refused: [AtomicU64; QuotaBound::ALL.len()],
@@ -82,9 +85,10 @@ struct Recount {
 }
 
 impl QuotaTracker {
-    pub(crate) fn new(quotas: Quotas) -> Self {
+    pub(crate) fn new(quotas: Quotas, is_shared: bool) -> Self {
         Self {
             quotas,
+            is_shared,
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
             refused: Default::default(),
@@ -120,7 +124,7 @@ impl QuotaTracker {
     /// Counts a turn of the last host. The caller holds the lock of its slot, as for `committed`, so that each change
     /// of the turn is counted here or there and not twice.
     pub(crate) fn found(&self, turn: &Turn) {
-        if lock(&self.recount.charged).insert(turn.id) {
+        if !self.is_shared && lock(&self.recount.charged).insert(turn.id) {
             self.change(&turn.caller, |usage| usage.has.change(Footprint::default(), Footprint::of(turn)));
         }
     }
@@ -134,21 +138,26 @@ impl QuotaTracker {
         self.recount.ended.send_replace(Some(end));
     }
 
-    /// Reserves room for a turn of this principal, before any work is done for it.
+    /// Reserves room for a turn of this principal, before any work is done for it. `stored` is what the store counts for it.
     ///
     /// # Errors
     /// [`Error::Busy`]; [`Error::TooLarge`] if the turn could never fit.
-    pub(crate) fn reserve(self: &Arc<Self>, by: &PrincipalId, request: &TurnRequest) -> Result<Reservation, Error> {
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        by: &PrincipalId,
+        request: &TurnRequest,
+        stored: Footprint,
+    ) -> Result<Reservation, Error> {
         let quota = self.quotas.of(by);
         let asked = Footprint::asked(request);
         if asked.bytes > quota.open_bytes {
             return Err(Error::TooLarge { part: RequestPart::Turn, size: asked.bytes, limit: quota.open_bytes });
         }
         self.change(by, |usage| {
-            if usage.has.turns >= quota.open_turns {
+            if usage.has.turns + stored.turns >= quota.open_turns {
                 return Err(Refused { bound: QuotaBound::OpenTurns, limit: quota.open_turns, wait: None });
             }
-            if usage.has.bytes + asked.bytes > quota.open_bytes {
+            if usage.has.bytes + stored.bytes + asked.bytes > quota.open_bytes {
                 return Err(Refused { bound: QuotaBound::OpenBytes, limit: quota.open_bytes, wait: None });
             }
             usage.has.change(Footprint::default(), asked);
@@ -323,6 +332,11 @@ impl Observer for QuotaTracker {
         self.outcomes.count(*before, after);
         if before.is_some() {
             self.charge_results(&after.caller, commit.events());
+        }
+        if self.is_shared {
+            // Only its reservation was counted here.
+            self.change(&after.caller, |usage| usage.has.change(*reserved, Footprint::default()));
+            return;
         }
         let is_counted = || {
             let charged = lock(&self.recount.charged);

@@ -14,7 +14,11 @@ use crate::stop::RunningCall;
 
 /// The turns in memory.
 #[derive(Default)]
-pub(crate) struct Turns(Mutex<HashMap<TurnId, Arc<Entry>>>);
+pub(crate) struct Turns {
+    entries: Mutex<HashMap<TurnId, Arc<Entry>>>,
+    /// Whether other hosts may commit to these turns. Then each read loads the turn.
+    is_shared: bool,
+}
 
 #[derive(Default)]
 pub(crate) struct Entry {
@@ -48,6 +52,8 @@ pub(crate) struct Slot {
     pub(crate) turn: Option<(Turn, u32)>,
     /// The guests that this process runs for it, by call and attempt.
     pub(crate) running: HashMap<(CallIndex, u32), RunningCall>,
+    /// The run whose end is being decided. It is no longer running when its end is committed.
+    pub(crate) ending: Option<(CallIndex, u32)>,
 }
 
 /// Keeps a turn in memory while it is held.
@@ -59,15 +65,35 @@ pub(crate) struct Entered {
 }
 
 impl Turns {
+    pub(crate) fn new(is_shared: bool) -> Self {
+        Self { entries: Mutex::default(), is_shared }
+    }
+
+    /// A turn that is in memory.
+    pub(crate) fn known(self: &Arc<Self>, id: TurnId) -> Option<Entered> {
+        let entry = self.lock().get(&id).cloned()?;
+        Some(Entered { turns: self.clone(), id, entry: Some(entry) })
+    }
+
+    /// All turns that are in memory.
+    pub(crate) fn all(self: &Arc<Self>) -> Vec<Entered> {
+        let entered =
+            |(id, entry): (&TurnId, &Arc<Entry>)| Entered { turns: self.clone(), id: *id, entry: Some(entry.clone()) };
+        self.lock().iter().map(entered).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TurnId, Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Brings a turn into memory, empty if it was not there.
     pub(crate) fn enter(self: &Arc<Self>, id: TurnId) -> Entered {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = turns.entry(id).or_default().clone();
+        let entry = self.lock().entry(id).or_default().clone();
         Entered { turns: self.clone(), id, entry: Some(entry) }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.lock().len()
     }
 }
 
@@ -75,8 +101,7 @@ impl Observer for Turns {
     /// Wakes the tasks that wait for a commit.
     fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
         let Some(change) = change else { return };
-        let turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = turns.get(&change.after.id) {
+        if let Some(entry) = self.lock().get(&change.after.id) {
             entry.changed.send_replace(TurnStatus::of(change.after));
         }
     }
@@ -99,10 +124,30 @@ impl Entered {
         Ok(slot)
     }
 
+    /// As [`Entered::loaded`], with all commits of other hosts.
+    pub(crate) async fn renewed(&self, log: &dyn Log) -> Result<MutexGuard<'_, Slot>, StoreFault> {
+        let mut slot = self.lock().await;
+        self.renew(&mut slot, log).await?;
+        Ok(slot)
+    }
+
+    /// Loads a locked turn, with all commits of other hosts.
+    pub(crate) async fn renew(&self, slot: &mut Slot, log: &dyn Log) -> Result<Loaded<()>, StoreFault> {
+        if self.turns.is_shared {
+            slot.turn = None;
+        }
+        slot.load(self.id, log).await
+    }
+
+    /// Wakes the tasks that wait for a commit of this turn, with its state after a commit of another host.
+    pub(crate) fn changed(&self, turn: &Turn) {
+        self.entry().changed.send_replace(TurnStatus::of(turn));
+    }
+
     /// The turn as it is now.
     pub(crate) async fn read(&self, log: &dyn Log) -> Result<Loaded<Turn>, StoreFault> {
         let mut slot = self.lock().await;
-        let loaded = slot.load(self.id, log).await?;
+        let loaded = self.renew(&mut slot, log).await?;
         Ok(match (loaded, &slot.turn) {
             (Loaded::Removed(tombstone), _) => Loaded::Removed(tombstone),
             (Loaded::Found(()), Some((turn, _))) => Loaded::Found(turn.clone()),
@@ -152,7 +197,7 @@ impl Slot {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        let mut turns = self.turns.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.turns.lock();
         let unloaded = self.entry.as_ref().and_then(|entry| entry.unload());
         // Dropped while the map is locked. Otherwise two that are dropped at the same time could each see the other, and
         // nobody would remove the entry.

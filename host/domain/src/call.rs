@@ -173,6 +173,15 @@ pub struct Call {
 }
 
 impl Call {
+    /// The host that runs it.
+    #[must_use]
+    pub fn owner(&self) -> Option<OwnerId> {
+        match &self.state {
+            CallState::Running(running) => Some(running.owner),
+            CallState::Awaiting | CallState::Settled(_) => None,
+        }
+    }
+
     #[must_use]
     pub fn open(&self) -> Option<&Suspension> {
         match (&self.state, self.suspensions.last()) {

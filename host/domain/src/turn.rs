@@ -13,7 +13,8 @@ mod votes;
 mod tests;
 
 pub use input::{
-    AnswerChecks, CheckedAnswer, Context, Finished, Input, LastRuns, Requested, Submission, Tick, TurnSettings,
+    AnswerChecks, CheckedAnswer, Context, EndedHosts, Finished, Input, LastRuns, Requested, Submission, Tick,
+    TurnSettings,
 };
 
 use crate::{

@@ -22,7 +22,7 @@ use domain::{
     standing::{Pin, StandingTerms, StandingUse},
     suspension::Asked,
     tool::{OnExpiry, Recovery},
-    turn::{AnswerChecks, CheckedAnswer, Finished, Input, Requested, Tick},
+    turn::{AnswerChecks, CheckedAnswer, EndedHosts, Finished, Input, Requested, Tick},
 };
 use proptest::prelude::*;
 use recorded::RecordedTurn;
@@ -208,13 +208,20 @@ impl RecordedTurn {
                 for _ in 0..8 {
                     let (alive, attended) = ((0..3).map(CallIndex).collect(), Vec::new());
                     let rechecked = self.turn.pending().map(|(.., open)| (open.id, Verdict::default())).collect();
-                    self.offer(Input::Tick(Tick { alive, attended, open_since, rechecked, recorded: Vec::new() }));
+                    self.offer(Input::Tick(Tick {
+                        alive,
+                        attended,
+                        open_since,
+                        rechecked,
+                        ended: EndedHosts::default(),
+                    }));
                 }
             }
             Happening::Kill => {
                 self.turn = Turn::replay(&self.facts).unwrap();
+                let owners = vec![domain::OwnerId::from_bits(self.owner)];
                 self.owner += 1;
-                self.offer(Input::Restarted { recorded: Vec::new() });
+                self.offer(Input::HostsEnded(EndedHosts { owners, recorded: Vec::new() }));
             }
         }
     }

@@ -18,7 +18,7 @@ use domain::{
     outcome::{Failure, FailureCode},
     principal::Role,
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
-    turn::{AnswerChecks, CheckedAnswer, Finished, Input, Requested, Tick},
+    turn::{AnswerChecks, CheckedAnswer, EndedHosts, Finished, Input, Requested, Tick},
 };
 use invariants::check;
 use proptest::prelude::*;
@@ -167,7 +167,7 @@ impl RecordedTurn {
                 let rechecked = waiting.map(|(.., open)| (open.id, verdict())).collect();
                 let (alive, attended) = (some(alive), some(attended));
                 let open_since = Timestamp::from_millis(0);
-                self.offer(Input::Tick(Tick { alive, attended, open_since, rechecked, recorded: Vec::new() }));
+                self.offer(Input::Tick(Tick { alive, attended, open_since, rechecked, ended: EndedHosts::default() }));
                 let approves = |fact: &Event| {
                     matches!(fact, Event::Call { event: CallEvent::Expired { approved: Some(_), .. }, .. })
                 };
@@ -184,8 +184,9 @@ impl RecordedTurn {
             Happening::ClientsLeft => self.offer(Input::ClientsLeft { calls: self.all() }),
             Happening::Kill => {
                 self.turn = Turn::replay(&self.facts).unwrap();
+                let owners = vec![domain::OwnerId::from_bits(self.owner)];
                 self.owner += 1;
-                self.offer(Input::Restarted { recorded: Vec::new() });
+                self.offer(Input::HostsEnded(EndedHosts { owners, recorded: Vec::new() }));
             }
             Happening::Again => {}
         }

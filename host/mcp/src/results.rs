@@ -95,6 +95,7 @@ pub(crate) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
         | Error::TooLarge { .. }
         | Error::Busy(_)
         | Error::DiskLow
+        | Error::Draining
         | Error::Loading { .. }
         | Error::TooManyNested { .. }
         | Error::Refused(_) => Ok(CallToolResult::error(vec![ContentBlock::text(message(error))])),

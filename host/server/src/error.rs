@@ -230,7 +230,7 @@ impl From<dispatch::Error> for Error {
                 Self::busy(detail, wait.unwrap_or_else(|| patience(busy.bound)))
             }
             dispatch::Error::Loading { .. } => Self::loading(detail),
-            dispatch::Error::DiskLow => Self::new(Code::NoSpace, detail),
+            dispatch::Error::DiskLow | dispatch::Error::Draining => Self::new(Code::NoSpace, detail),
             dispatch::Error::Refused(refusal) => refusal.into(),
             dispatch::Error::Fault(fault) => fault.into(),
         }

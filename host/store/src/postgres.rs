@@ -11,13 +11,17 @@ mod documents;
 mod error;
 mod fault;
 mod fence;
+mod hosts;
 mod inbox;
 mod indexes;
+mod life;
 mod load;
 mod lock;
 mod log;
 mod migrate;
+mod news;
 mod outbox;
+mod peers;
 mod plan;
 mod reads;
 mod removal;
@@ -40,7 +44,7 @@ use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
     DeliveryRow, Denial, EndedTurn, EndedTurns, Feed, Filter, FoundSubmission, Head, Health, Indexes, JournalPage,
-    Journals, Loaded, Log, Outbox, Page, Peers, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
+    Journals, Loaded, Log, Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
     SuspensionRow, TurnLog,
 };
 use domain::{
@@ -57,6 +61,9 @@ pub use self::settings::{HostIdentity, PostgresSettings};
 use self::committer::{Committer, Counters, Work};
 use self::connect::Connector;
 use self::fence::Fence;
+use self::life::Life;
+use self::news::Poller;
+use self::peers::Peer;
 use self::plan::Plan;
 use self::reads::{READ, Reads};
 use self::threads::Threads;
@@ -67,9 +74,10 @@ use crate::fault::fault;
 /// The maximum number of commits that wait for the committer. Further callers wait for room.
 const MAX_QUEUED: usize = 1024;
 
-/// A store in a database that no other host may use at the same time.
+/// A store in a database that other hosts may use at the same time.
 pub struct PostgresStore {
     reads: Reads,
+    peer: Peer,
     key_value: KeyValue,
     documents: Documents,
     failed: watch::Receiver<Option<StoreFault>>,
@@ -86,39 +94,57 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to the server, checks it, takes the lock of the host, and makes or migrates the tables.
+    /// Connects to the server, checks it, takes the lock of the host's name, and makes or migrates the tables.
     ///
     /// # Errors
     /// [`PostgresError`].
     pub async fn open(settings: &PostgresSettings) -> Result<Self, PostgresError> {
-        let deadline = settings.deadline;
-        let statements = [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, fence::STATEMENTS];
+        let statements =
+            [load::STATEMENTS, write::sql::STATEMENTS, removal::STATEMENTS, fence::STATEMENTS, hosts::STATEMENTS];
         let connector = Connector::new(settings, statements.into_iter().flatten().copied().collect())?;
         let threads = Threads::start(2)?;
-        let handle = threads.handle();
-        let (reads, values) = (connector.readers(settings.readers)?, connector.values(settings.values)?);
-        let documents = connector.writes(documents::CONNECTIONS)?;
+        let (deadline, handle, me) = (settings.deadline, threads.handle().clone(), connector.me.clone());
+        let requests = |pool, attempted| Reads::new(handle.clone(), pool, deadline, attempted);
+        let reads = requests(connector.readers(settings.readers)?, READ);
+        let shared = Arc::new(requests(connector.writes(documents::CONNECTIONS)?, documents::ATTEMPTED));
+        let polls = requests(connector.readers(1)?, READ);
+        let renewals =
+            Reads::new(handle.clone(), connector.writes(1)?, deadline.min(settings.lease / 3), life::ATTEMPTED);
+        let values = connector.values(settings.values)?;
+
         let (lock_wait, fence) = (settings.lock_wait, Arc::<Fence>::default());
         let of_host = fence.clone();
         let connecting = async move { Ok((connector.writer(lock_wait, None, &of_host).await?, connector)) };
-        let (session, connector) = threads.run(connecting).await?;
+        let ((session, own), connector) = threads.run(connecting).await?;
         let ((failing, failed), counters) = (watch::channel(None), Arc::<Counters>::default());
         let (ending_for_good, final_failure) = watch::channel(None);
+        let writing = (session, own.mark);
         let committer =
-            Committer::new(connector, session, fence.clone(), deadline, (failing, ending_for_good), counters.clone());
+            Committer::new(connector, writing, fence.clone(), deadline, (failing, ending_for_good), counters.clone());
         let ((queue, work), (ending, ended)) = (mpsc::channel(MAX_QUEUED), std::sync::mpsc::channel());
         handle.spawn(async move {
             committer.run(work).await;
             drop::<std::sync::mpsc::Sender<()>>(ending);
         });
+
+        let report = Arc::default();
+        let mut life = Life::new(renewals, me.clone(), Arc::clone(&report), queue.downgrade());
+        let (members, clock_offset) = (life.members(), life.clock_offset());
+        if let Err(fault) = life.renew().await {
+            tracing::warn!(%fault, "the other hosts are not known yet");
+        }
+        handle.spawn(life.run(final_failure.clone()));
+        let (poller, news) = Poller::new(polls, own.run, own.mark.head.position, members.clone());
+        handle.spawn(poller.run());
         let values = Values::new(handle.clone(), values, deadline, failed.clone(), fence, queue.downgrade());
         Ok(Self {
-            reads: Reads::new(handle.clone(), reads, deadline, READ),
+            reads,
+            peer: Peer { me, report, members, news: tokio::sync::Mutex::new(news), requests: shared.clone() },
             key_value: KeyValue::on(Arc::new(values)),
-            documents: Documents::of_store(handle.clone(), documents, settings),
+            documents: Documents::of_store(shared),
             failed,
             final_failure,
-            clock_offset: watch::channel(0).1,
+            clock_offset,
             counters,
             queue: Some(queue),
             ended: Mutex::new(ended),
@@ -202,8 +228,6 @@ impl Log for PostgresStore {
         self.ask("sync", Work::Sync).await?
     }
 }
-
-impl Peers for PostgresStore {}
 
 impl Health for PostgresStore {
     fn health(&self) -> StoreHealth {

@@ -131,7 +131,8 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     #[cfg(not(feature = "server"))]
     let links = None;
     let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
-    let worker = DeliveryWorker { host: Arc::new(handle.clone()), outbox: log.clone(), clock, transport, links };
+    let (host, outbox, peers) = (Arc::new(handle.clone()), log.clone(), log.clone());
+    let worker = DeliveryWorker { host, outbox, peers, clock, transport, links };
     tasks.extend(webhooks.deliver(&worker));
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dispatch::ports::{Clock, DeliveryRow, DeliveryState, Occasion, Outbox, Report, StoreFault, Subject};
-use domain::{Span, SuspensionId, Timestamp, TurnId};
+use dispatch::ports::{Clock, DeliveryRow, DeliveryState, Occasion, Outbox, Peers, Report, Share, StoreFault, Subject};
+use domain::{Digest, Span, SuspensionId, Timestamp, TurnId};
 use futures::StreamExt;
 
 use crate::send::{Request, Transport};
@@ -20,6 +20,9 @@ const CONCURRENCY: usize = 8;
 /// The maximum sleep. It is bounded because the clock may be set.
 const MAX_SLEEP: Span = Span::from_secs(60);
 
+/// How often a host looks whether it has to deliver the messages of a webhook.
+const MAX_PAUSE: Span = Span::from_secs(5);
+
 /// The pause after a store error.
 const BACKOFF: Span = Span::from_secs(1);
 
@@ -27,6 +30,8 @@ const BACKOFF: Span = Span::from_secs(1);
 pub struct DeliveryWorker {
     pub host: Arc<dyn HostView>,
     pub outbox: Arc<dyn Outbox>,
+    /// One of several hosts delivers the messages of a webhook.
+    pub peers: Arc<dyn Peers>,
     pub clock: Arc<dyn Clock>,
     pub transport: Arc<dyn Transport>,
     /// `None`: messages carry no links.
@@ -37,6 +42,10 @@ impl DeliveryWorker {
     /// Delivers the messages of one webhook until the task is aborted.
     pub(crate) async fn work(&self, hook: &Hook) {
         loop {
+            if !self.peers.share().has(&Digest::of(&hook.webhook.name)) {
+                self.clock.sleep(MAX_PAUSE).await;
+                continue;
+            }
             let next = self.deliver_due(hook).await.unwrap_or_else(|error| {
                 tracing::error!(webhook = hook.webhook.name, %error, "the deliveries of a webhook could not be made");
                 self.clock.now() + BACKOFF
@@ -150,6 +159,10 @@ impl DeliveryWorker {
 
     /// Gives up the deliveries of webhooks that the operator removed.
     pub(crate) async fn abandon_unknown(&self, known: &BTreeSet<String>) {
+        // Another host may have them.
+        if self.peers.share() != Share::ALL {
+            return;
+        }
         while let Err(error) = self.try_abandon_unknown(known).await {
             tracing::error!(%error, "the deliveries of removed webhooks could not be given up");
             self.clock.sleep(BACKOFF).await;

@@ -53,6 +53,7 @@ impl Handle {
         answer: Answer,
         input: impl Fn(CheckedAnswer) -> Input + Send + Sync + 'static,
     ) -> Result<Answered, Error> {
+        self.check_open()?;
         let bounds = &self.inner.shared.bounds;
         let size = |json: &Option<Json>| json.as_ref().map_or(0, Json::size);
         Bounds::check(RequestPart::AnswerData, size(&answer.data), bounds.data)?;

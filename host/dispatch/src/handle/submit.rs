@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 use super::{Handle, run_uncancelled};
 use crate::error::{Difference, Error, Forbidden, RequestPart, Resource};
 use crate::exact;
-use crate::pipeline::{Decided, unfinished};
+use crate::pipeline::{Ancestors, Decided, unfinished};
 use crate::ports::{AppendError, FoundSubmission, Loaded, StoreFault, Tombstone};
 use crate::request::{Bounds, NewNested, Submitted, TurnRequest};
 use crate::shared::Shared;
@@ -90,6 +90,7 @@ impl Handle {
         nested: Option<&NewNested>,
     ) -> Result<Submitted, Error> {
         self.check(by, &request)?;
+        self.check_open()?;
         let replayed = |turn| Submitted { turn, replayed: true, ephemeral: false };
         let keeper = (!self.may_be_ephemeral(&request)).then_some(&by.id);
         let found = self.find(&request, keeper).await?;
@@ -133,7 +134,8 @@ impl Handle {
         let pipeline = &self.inner.pipeline;
         let tracker = &pipeline.tracker;
         tracker.ready().await?;
-        let mut reservation = tracker.reserve(&by.id, request)?;
+        let stored = pipeline.peers.open_turns(Some(&by.id)).await?.unwrap_or_default();
+        let mut reservation = tracker.reserve(&by.id, request, stored)?;
         if !self.may_be_ephemeral(request) {
             self.count_new(by, request, count).await?;
         }
@@ -215,7 +217,8 @@ impl Handle {
                 Some(outermost) => Some((outermost, pipeline.calls_below(outermost, decided.after.calls.len()).await?)),
                 None => None,
             };
-            match pipeline.begin(decided, &mut reservation).await {
+            let unchanged = Ancestors::unchanged(&locked);
+            match pipeline.begin(decided, unchanged, &mut reservation).await {
                 Ok(turn) => {
                     if let Some(((outermost, call), count)) = below {
                         pipeline.below.set(outermost.id, call, count);

@@ -7,7 +7,7 @@ use domain::{CallIndex, Turn, TurnId, nested::Parent};
 use tokio::sync::MutexGuard;
 
 use super::Pipeline;
-use crate::ports::{Log, StoreFault};
+use crate::ports::{Log, RowChange, StoreFault};
 use crate::turns::{Entered, Slot};
 
 /// The turns that a turn is nested in, the outermost first. None if a caller submitted it.
@@ -23,7 +23,7 @@ impl Pipeline {
         for _ in 0..depth {
             let Some(id) = next else { break };
             let entered = self.turns.enter(id);
-            let slot = entered.loaded(self.log.as_ref()).await?;
+            let slot = entered.renewed(self.log.as_ref()).await?;
             next = slot.turn.as_ref().and_then(|(turn, _)| turn.parent.as_ref()).map(|parent| parent.turn);
             drop(slot);
             turns.push(entered);
@@ -40,13 +40,19 @@ impl Ancestors {
         let next = self.turns.iter().skip(1).map(Entered::id).chain([turn]);
         let mut slots = Vec::with_capacity(self.turns.len());
         for (ancestor, next) in self.turns.iter().zip(next) {
-            let slot = ancestor.loaded(self.log.as_ref()).await?;
+            let slot = ancestor.renewed(self.log.as_ref()).await?;
             if !slot.turn.as_ref().is_some_and(|(turn, _)| turn.awaited().any(|nested| nested.turn == next)) {
                 return Ok(None);
             }
             slots.push(slot);
         }
         Ok(Some(slots))
+    }
+
+    /// Rows that refuse a commit if another host has committed to one of the locked turns meanwhile.
+    pub(crate) fn unchanged(locked: &[MutexGuard<'_, Slot>]) -> Vec<RowChange> {
+        let known = locked.iter().filter_map(|slot| slot.turn.as_ref());
+        known.map(|(turn, commits)| RowChange::Length { turn: turn.id, commits: *commits }).collect()
     }
 
     /// The outermost turn among the locked ones, and its call that waits for the next one, which may be `turn`.

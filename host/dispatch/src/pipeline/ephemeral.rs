@@ -51,7 +51,8 @@ impl Pipeline {
         let mut change = Some((decided, Some(&mut reservation)));
         loop {
             if let Some((decided, reservation)) = change.take() {
-                let advanced = self.advance(&mut CommitTo::Memory(&mut log), &mut slot, decided, reservation).await;
+                let advanced =
+                    self.advance(&mut CommitTo::Memory(&mut log), &mut slot, decided, Vec::new(), reservation).await;
                 advanced.map_err(|error| Error::from(error.into_fault("carry out an ephemeral turn")))?;
             }
             let Some((call, attempt, end)) = log.next_end(self).await? else { break };

@@ -1,19 +1,21 @@
 //! Performs the effects of a turn's state: starts the runs that are due and stops the others. Repeating this is safe.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use domain::{
-    Call, CallIndex, Span, Turn, TurnId,
+    Call, CallIndex, OwnerId, Span, Turn, TurnId,
     call::{CallState, Level},
     effect::Effect,
     gate::RuleEffect,
     journal::JournalBounds,
     step::{Durable, RunEnd},
-    turn::{Finished, Input, LastRuns},
+    turn::{EndedHosts, Finished, Input, LastRuns},
 };
 use futures::FutureExt;
 
 use super::{CommitTo, Pipeline};
+use crate::error::Error;
 use crate::journal::{JournalWriter, UnreadJournal, last_run};
 use crate::lingering::LeftBehind;
 use crate::plan::CallScope;
@@ -153,19 +155,36 @@ impl Pipeline {
             }
         };
         let waits = matches!(ended, RunEnd::Waits(_));
-        let finished = self.step(&entered, |_, slot| {
-            // The task ends by itself now. It must not be stopped while it commits.
-            slot.running.remove(&(call, attempt));
-            let (ended, verdict) = (ended.clone(), verdict.clone());
-            Some(Input::Finished(Finished { call, attempt, ended, verdict, receipt, recorded }))
-        });
-        match finished.await {
-            Ok(is_recorded) if is_recorded && waits => left_behind.keep(),
-            // Nothing continues the instance.
-            Ok(_) => drop(left_behind),
-            // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
-            Err(error) => {
-                tracing::error!(turn = %id, call = call.0, %error, "the outcome of a call could not be recorded");
+        let finished = Finished { call, attempt, ended, verdict, receipt, recorded };
+        if self.record_end(&entered, finished, &stop).await && waits {
+            left_behind.keep();
+        }
+    }
+
+    /// Records the end of a run. If the store fails, it tries again: the call counts as running meanwhile, so nothing runs it again.
+    /// Returns whether the end was recorded.
+    async fn record_end(self: &Arc<Self>, entered: &Entered, finished: Finished, stop: &StopSignal) -> bool {
+        let key = (finished.call, finished.attempt);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let recorded = self.step(entered, |_, slot| {
+                slot.ending = Some(key);
+                Some(Input::Finished(finished.clone()))
+            });
+            let error = match recorded.await {
+                Ok(recorded) => return recorded,
+                Err(error) => error,
+            };
+            tracing::error!(turn = %entered.id(), call = key.0.0, %error, "the outcome of a call could not be recorded");
+            if error.is_damage() || !matches!(error, Error::Fault(_)) {
+                // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
+                entered.lock().await.running.remove(&key);
+                return false;
+            }
+            self.shared.clock.sleep(pause).await;
+            pause = Span::from_millis(pause.millis().saturating_mul(2)).min(MAX_PAUSE);
+            if stop.is_requested() {
+                return false;
             }
         }
     }
@@ -179,9 +198,14 @@ impl Pipeline {
         stop: &Arc<StopSignal>,
     ) -> Option<DueRun> {
         let mut slot = entered.lock().await;
-        if let Err(error) = slot.load(entered.id(), self.log.as_ref()).await {
+        // Another host may have ended the call, or taken it over.
+        if let Err(error) = entered.renew(&mut slot, self.log.as_ref()).await {
             tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
         }
+        let is_due = |turn: &Turn| {
+            turn.effects(self.shared.owner).any(|Effect::Run { call: due, attempt: of }| (due, of) == (call, attempt))
+        };
+        slot.turn.take_if(|(turn, _)| !is_due(turn));
         let journal = match &slot.turn {
             Some((turn, _)) => self.journal_of(turn, call).await,
             None => Ok(None),
@@ -210,8 +234,23 @@ impl Pipeline {
         run
     }
 
+    /// The hosts that have ended among the owners of a turn's running calls, and the last runs of these calls.
+    pub(crate) async fn ended_hosts(&self, entered: &Entered) -> Result<EndedHosts, StoreFault> {
+        let owners: BTreeSet<OwnerId> = match &entered.loaded(self.log.as_ref()).await?.turn {
+            Some((turn, _)) => {
+                turn.calls.iter().filter_map(Call::owner).filter(|of| *of != self.shared.owner).collect()
+            }
+            None => BTreeSet::new(),
+        };
+        let owners = match owners.is_empty() {
+            true => Vec::new(),
+            false => self.peers.ended_hosts(owners.into_iter().collect()).await?,
+        };
+        Ok(EndedHosts { owners, recorded: self.recorded(entered).await? })
+    }
+
     /// The last run of each running durable call that recorded a result in its journal.
-    pub(crate) async fn recorded(&self, entered: &Entered) -> Result<LastRuns, StoreFault> {
+    async fn recorded(&self, entered: &Entered) -> Result<LastRuns, StoreFault> {
         let is_meant = |call: &Call| {
             matches!(call.state, CallState::Running(_)) && call.pinned.as_ref().is_some_and(|pinned| pinned.durable)
         };

@@ -92,6 +92,9 @@ impl Share {
     /// The only host does everything.
     pub const ALL: Self = Self { index: 0, hosts: 1 };
 
+    /// A host that takes no new work.
+    pub const NONE: Self = Self { index: 1, hosts: 1 };
+
     /// The part of a host, by its place among all hosts.
     #[must_use]
     pub fn new(index: u32, hosts: u32) -> Self {
@@ -108,7 +111,7 @@ impl Share {
     /// Whether this host does the work about a turn.
     #[must_use]
     pub fn has_turn(self, turn: TurnId) -> bool {
-        self.hosts == 1 || self.has(&Digest::of(turn.bits().to_be_bytes()))
+        self == Self::ALL || (self != Self::NONE && self.has(&Digest::of(turn.bits().to_be_bytes())))
     }
 
     /// Whether this host does the work that is not divided.
@@ -163,6 +166,11 @@ mod tests {
             }
             assert!(turns_of.iter().all(|turns| *turns > 50), "{turns_of:?}");
         }
-        assert!(Share::ALL.is_first());
+        assert!(Share::ALL.is_first() && Share::ALL.has_turn(TurnId::from_bits(7)));
+        assert!(
+            !Share::NONE.is_first()
+                && !Share::NONE.has_turn(TurnId::from_bits(7))
+                && !Share::NONE.has(&Digest::of("x"))
+        );
     }
 }

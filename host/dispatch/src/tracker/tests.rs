@@ -9,7 +9,7 @@ use super::*;
 #[test]
 fn values_of_one_principal_wait_for_room() {
     let each = Quota { open_bytes: 1_024 * KIB, ..Quota::default() };
-    let tracker = Arc::new(QuotaTracker::new(Quotas { each, ..Quotas::default() }));
+    let tracker = Arc::new(QuotaTracker::new(Quotas { each, ..Quotas::default() }, false));
     let (ann, ben) = ("ann".parse().unwrap(), "ben".parse().unwrap());
     let all = |whose, sizes: &[usize]| {
         let texts = sizes.iter().map(|kib| kib * KIB).collect();
@@ -37,7 +37,7 @@ fn values_of_one_principal_wait_for_room() {
 fn principals_with_whole_bursts_are_forgotten() {
     let rate = Rate { per_second: 1, burst: 1 };
     let each = Quota { turn_rate: rate, byte_rate: rate, ..Quota::default() };
-    let tracker = QuotaTracker::new(Quotas { each, ..Quotas::default() });
+    let tracker = QuotaTracker::new(Quotas { each, ..Quotas::default() }, false);
     let conversation = domain::ConversationId::new("c").unwrap();
     let rejection = domain::event::Rejection::default();
     let request = TurnRequest { conversation, calls: Vec::new(), context: None, rejection, ephemeral: false };
@@ -55,7 +55,7 @@ fn principals_with_whole_bursts_are_forgotten() {
 fn journals_count_against_the_rate_of_bytes() {
     let byte_rate = Rate { per_second: 1, burst: 1_000 };
     let quotas = Quotas { each: Quota { byte_rate, ..Quota::default() }, ..Quotas::default() };
-    let tracker = Arc::new(QuotaTracker::new(quotas));
+    let tracker = Arc::new(QuotaTracker::new(quotas, false));
     let [hog, other] = ["hog", "other"].map(|name| name.parse::<PrincipalId>().unwrap());
     let conversation = ConversationId::new("c").unwrap();
     let (calls, context) = (Vec::new(), Some(domain::Json::unchecked("{\"a\":1}")));

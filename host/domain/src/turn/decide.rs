@@ -3,7 +3,7 @@
 //! A [`Draft`] is the turn as it will be. It applies each event as soon as the event is decided. So consequences, such
 //! as the end of a turn with its last call, are decided on the state after the event.
 
-use super::{Context, Finished, Input, Submission, Tick, Turn};
+use super::{Context, EndedHosts, Finished, Input, Submission, Tick, Turn};
 use crate::gate::Phase;
 use crate::{
     Call, CallIndex, Event, Outcome, Receipt, Refusal, Span, Suspension, SuspensionId,
@@ -100,7 +100,7 @@ impl Turn {
             Input::Cancel { by } => draft.cancel(&by, cx)?,
             Input::Tick(tick) => draft.tick(&tick, cx),
             Input::ClientsLeft { calls } => draft.clients_left(&calls, cx),
-            Input::Restarted { recorded } => draft.restarted(&recorded, cx),
+            Input::HostsEnded(ended) => draft.hosts_ended(&ended, cx),
         }
         Ok((draft.events, draft.turn))
     }
@@ -315,11 +315,12 @@ impl Draft {
             let Some(call) = self.call(index) else { continue };
             match (&call.state, call.open()) {
                 (CallState::Running(running), _) if running.lease_end <= cx.now => {
-                    if running.owner == cx.owner && tick.alive.contains(&index) {
+                    let is_own = running.owner == cx.owner;
+                    if is_own && tick.alive.contains(&index) {
                         let lease_end = cx.now + LEASE_SLACK;
                         self.record(index, CallEvent::LeaseExtended { lease_end });
-                    } else {
-                        self.recover(index, last_run(&tick.recorded, index), cx);
+                    } else if is_own || tick.ended.owners.contains(&running.owner) {
+                        self.recover(index, last_run(&tick.ended.recorded, index), cx);
                     }
                 }
                 (_, Some(open)) if open.expires_at <= cx.now => {
@@ -400,11 +401,11 @@ impl Draft {
         }
     }
 
-    fn restarted(&mut self, recorded: &[(CallIndex, u32)], cx: &mut Context<'_>) {
+    fn hosts_ended(&mut self, ended: &EndedHosts, cx: &mut Context<'_>) {
         for index in self.unsettled() {
-            let orphaned = |call: &Call| matches!(&call.state, CallState::Running(r) if r.owner != cx.owner);
-            if self.call(index).is_some_and(orphaned) {
-                self.recover(index, last_run(recorded, index), cx);
+            let is_left = |call: &Call| matches!(&call.state, CallState::Running(r) if ended.owners.contains(&r.owner));
+            if self.call(index).is_some_and(is_left) {
+                self.recover(index, last_run(&ended.recorded, index), cx);
             }
         }
     }

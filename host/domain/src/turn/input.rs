@@ -197,8 +197,16 @@ pub enum Input {
     Tick(Tick),
     /// The last client that could carry out these calls has left.
     ClientsLeft { calls: Vec<CallIndex> },
-    /// The host has restarted. The guests of other owners no longer run.
-    Restarted { recorded: LastRuns },
+    /// These runs of hosts have ended. Their guests no longer run.
+    HostsEnded(EndedHosts),
+}
+
+/// Runs of hosts that have ended, as far as a turn needs them.
+#[derive(Debug, Clone, Default)]
+pub struct EndedHosts {
+    /// Those of them that own a running call of the turn.
+    pub owners: Vec<OwnerId>,
+    pub recorded: LastRuns,
 }
 
 /// The last run of each running call that recorded a result in its journal.
@@ -237,5 +245,5 @@ pub struct Tick {
     pub open_since: Timestamp,
     /// The verdicts of the policy rechecks before timeout approvals. A suspension without one continues to wait.
     pub rechecked: Vec<(SuspensionId, Verdict)>,
-    pub recorded: LastRuns,
+    pub ended: EndedHosts,
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use expect_test::Expect;
 use recorded::RecordedTurn;
 
-use super::{AnswerChecks, CheckedAnswer, Finished, Input, LastRuns, Requested, Tick};
+use super::{AnswerChecks, CheckedAnswer, EndedHosts, Finished, Input, LastRuns, Requested, Tick};
 use crate as domain;
 use crate::{
     CallId, CallIndex, Digest, Event, Json, Outcome, PluginName, Principal, PrincipalId, Receipt, Refusal, Span,
@@ -189,6 +189,12 @@ impl RecordedTurn {
         self.turn.pending().map(|(.., open)| (open.id, verdict())).collect()
     }
 
+    /// All other hosts have ended, unless one runs `elsewhere`.
+    fn ended(&self, words: &[&str]) -> EndedHosts {
+        let others = if words.contains(&"elsewhere") { 0 } else { self.owner };
+        EndedHosts { owners: (0..others).map(crate::OwnerId::from_bits).collect(), recorded: recorded(words) }
+    }
+
     /// One thing that happens: a verb, a call and an argument. Returns the facts that follow.
     fn step(&mut self, words: &str) -> String {
         let mut words = words.split_whitespace();
@@ -207,12 +213,12 @@ impl RecordedTurn {
                     attended: if rest.contains(&"attended") { all() } else { Vec::new() },
                     open_since: Timestamp::from_millis(if rest.contains(&"opened") { self.now } else { 0 }),
                     rechecked: if rest.contains(&"unchecked") { Vec::new() } else { self.rechecked(&rest) },
-                    recorded: recorded(&rest),
+                    ended: self.ended(&rest),
                 })
             }
             "restart" => {
                 self.owner += 1;
-                Input::Restarted { recorded: recorded(&[argument]) }
+                Input::HostsEnded(self.ended(&[argument]))
             }
             "left" => Input::ClientsLeft { calls: vec![call] },
             "return" => self.returned(argument),

@@ -11,7 +11,7 @@ use domain::{
 use tokio_postgres::Row;
 
 use super::reads::Reader;
-use super::rows::{self, column, damaged, decode, digest, limit, position, signed, unsigned};
+use super::rows::{self, column, damaged, decode, digest, head, limit, position, signed, unsigned};
 use crate::record::{self, Record};
 
 const AUDIT: &str = "SELECT position, hash, source, turn, number, record FROM commits WHERE position > $1 \
@@ -23,10 +23,6 @@ const REMOVALS: &str = "SELECT position, record FROM commits WHERE source = 'rem
     ORDER BY position LIMIT $2";
 const HEAD: &str = "SELECT position, hash FROM head";
 const LAST_START: &str = "SELECT record FROM commits WHERE source = 'started' ORDER BY position DESC LIMIT 1";
-
-fn head(row: &Row) -> Result<Head, StoreFault> {
-    Ok(Head { position: position(row, "position")?, hash: digest(row, "hash")? })
-}
 
 fn removal(row: &Row) -> Result<(Position, Removal), StoreFault> {
     let at = position(row, "position")?;

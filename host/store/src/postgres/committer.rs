@@ -1,9 +1,9 @@
 //! The task that writes. It takes the queued commits, checks each one under the lock of the head, writes all of them in one
 //! transaction, and then replies.
 //!
-//! Each transaction leaves a mark of its own in the head, and begins only if the head has the mark of the one before. So the task
-//! notices a server that has lost commits, and one that another host has written to. It then takes no more commits: only a person
-//! knows which server is the right one.
+//! Each transaction leaves a mark of its own in the row of its host, and begins only if the row has the mark of the one before. So the
+//! task notices a server that has lost commits. It then takes no more commits: only a person knows which server is the right one. It
+//! also takes no more commits if the row was removed: then another host recovers the calls of this one.
 //!
 //! A `COMMIT` whose answer is lost may have happened. The task never repeats it blindly. It connects again, which waits until the
 //! server has ended the old transaction, and reads the mark. It repeats a transaction that did not happen.
@@ -22,7 +22,8 @@ use super::connect::Connector;
 use super::error::PostgresError;
 use super::fault::no_answer;
 use super::fence::{Fence, Known, Mark};
-use super::load::load;
+use super::hosts::leave;
+use super::load::{Begun, load};
 use super::plan::Plan;
 use super::session::{Failure, Session};
 use super::write::write;
@@ -58,6 +59,8 @@ pub(super) enum Work {
     Sync(Reply<(), StoreFault>),
     /// The committer begins a new term of the writers of values.
     Renew(Reply<(), StoreFault>),
+    /// The row of this host was removed.
+    Ended,
 }
 
 /// The faults of the committer, for those who watch the host.
@@ -72,6 +75,8 @@ pub(super) struct Committer {
     session: Option<Session>,
     /// The mark of the last acknowledged transaction.
     last: Mark,
+    /// The mark of a transaction without commits whose answer was lost. Nobody relies on it.
+    in_doubt: Option<Mark>,
     fence: Arc<Fence>,
     /// The time for one transaction, and for a new connection after a loss.
     deadline: Duration,
@@ -112,11 +117,11 @@ impl Committer {
         (failed, final_failure): (watch::Sender<Option<StoreFault>>, watch::Sender<Option<StoreFault>>),
         counters: Arc<Counters>,
     ) -> Self {
-        let (session, pause) = (Some(session), WATCH);
-        Self { connector, session, last, fence, deadline, failed, final_failure, pause, counters }
+        let (session, in_doubt, pause) = (Some(session), None, WATCH);
+        Self { connector, session, last, in_doubt, fence, deadline, failed, final_failure, pause, counters }
     }
 
-    /// Returns when all senders of `queue` are dropped and the queue is empty. The lock of the host is then free.
+    /// Returns when all senders of `queue` are dropped and the queue is empty. The host has then left, and its lock is free.
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Work>) {
         let (mut waiting, mut drained) = (VecDeque::new(), Vec::with_capacity(MAX_AT_ONCE));
         let mut watch = interval(WATCH);
@@ -139,6 +144,17 @@ impl Committer {
             waiting.extend(drained.drain(..));
             let batch = batch(&mut waiting);
             self.work(batch).await;
+        }
+        self.leave().await;
+    }
+
+    /// Tells the other hosts that this one has ended. After a failure, they find out when its lease ends.
+    async fn leave(mut self) {
+        if let Some(session) = &self.session
+            && self.failure().is_none()
+            && !matches!(timeout(self.deadline, leave(session, &self.connector.me)).await, Ok(Ok(())))
+        {
+            tracing::warn!("the other hosts find out that this one has ended when its lease ends");
         }
         self.disconnect();
     }
@@ -179,6 +195,7 @@ impl Committer {
                 }
                 Work::Sync(reply) => syncs.push(reply),
                 Work::Renew(reply) => renewals.push(reply),
+                Work::Ended => drop(self.end(&PostgresError::Ended)),
             }
         }
         let (answers, synced) = self.all_answers(&plans, !syncs.is_empty()).await;
@@ -254,8 +271,8 @@ impl Committer {
 
     async fn transaction(&mut self, plans: &[Plan], syncs: bool) -> Outcome {
         let Some(session) = &self.session else { return Outcome::NotYet(no_answer("commit")) };
-        let loaded = timeout(self.deadline, load(session, plans)).await;
-        let (mut state, found, next) = match loaded {
+        let loaded = timeout(self.deadline, load(session, &self.connector.me, plans)).await;
+        let Begun { mut state, own, next } = match loaded {
             Ok(Ok(loaded)) => loaded,
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
             Ok(Err(Failure::Lost(fault))) => {
@@ -267,11 +284,12 @@ impl Committer {
                 return Outcome::NotYet(no_answer("commit"));
             }
         };
-        if found != self.last {
-            let error = Known { last: self.last, in_doubt: None }.differs(found);
-            self.disconnect();
-            return Outcome::Failed(self.not_connected(&error));
-        }
+        let known = Known { last: self.last, in_doubt: None };
+        let own = match own {
+            Some(own) if known.has(own.mark, state.head.position) => own,
+            Some(_) => return Outcome::Failed(self.end(&known.differs(state.head.position))),
+            None => return Outcome::Failed(self.end(&PostgresError::Ended)),
+        };
         let answers: Vec<_> = plans.iter().map(|plan| state.commit(plan)).collect();
         if !state.is_changed() && !syncs {
             // Every refusal depends on commits that are on disk.
@@ -285,7 +303,7 @@ impl Committer {
             };
         }
         let mark = Mark { head: state.head, id: next };
-        let fault = match timeout(self.deadline, write(session, &state, mark)).await {
+        let fault = match timeout(self.deadline, write(session, &self.connector.me, own.run, &state, mark)).await {
             Ok(Ok(())) => {
                 self.last = mark;
                 return Outcome::Committed(answers);
@@ -304,7 +322,10 @@ impl Committer {
         match self.connect(Some(sent.mark)).await {
             Ok(()) if self.last == sent.mark => Outcome::Committed(sent.answers),
             Ok(()) => Outcome::NotYet(sent.fault),
-            Err(fault) => Outcome::Failed(fault),
+            Err(fault) => {
+                self.in_doubt = Some(sent.mark).filter(|_| sent.answers.is_empty());
+                Outcome::Failed(fault)
+            }
         }
     }
 
@@ -314,6 +335,7 @@ impl Committer {
         if self.session.is_some() {
             return Ok(());
         }
+        let in_doubt = in_doubt.or(self.in_doubt);
         let (is_first, known) = (self.failure().is_none(), Known { last: self.last, in_doubt });
         let connecting = async {
             let mut attempts = interval(PAUSE);
@@ -328,8 +350,8 @@ impl Committer {
         };
         let connected = timeout(self.deadline, connecting).await;
         match connected {
-            Ok(Ok((session, last))) => {
-                (self.session, self.last) = (Some(session), last);
+            Ok(Ok((session, own))) => {
+                (self.session, self.last, self.in_doubt) = (Some(session), own.mark, None);
                 Ok(())
             }
             Ok(Err(error)) => Err(self.not_connected(&error)),
@@ -338,10 +360,17 @@ impl Committer {
     }
 
     fn not_connected(&mut self, error: &PostgresError) -> StoreFault {
-        let is_final = matches!(error, PostgresError::Changed { .. } | PostgresError::LostValues);
+        let is_final = error.is_final();
         let (kind, attempted) =
             if is_final { (FaultKind::Disk, "go on with the database") } else { (FaultKind::NoAnswer, "connect") };
         self.fail(StoreFault { kind, attempted, reason: error.to_string() }, is_final)
+    }
+
+    /// Only a restart of the host ends this failure.
+    fn end(&mut self, error: &PostgresError) -> StoreFault {
+        self.disconnect();
+        let before = self.final_failure.borrow().clone();
+        before.unwrap_or_else(|| self.not_connected(error))
     }
 
     /// Begins a new term, in which no write of an earlier one happens any more.
@@ -350,8 +379,10 @@ impl Committer {
             return Err(fault);
         }
         if let Some(session) = &self.session {
-            match timeout(self.deadline, self.fence.begin(session)).await {
-                Ok(Ok(())) => return Ok(()),
+            let me = &self.connector.me;
+            match timeout(self.deadline, self.fence.begin(session, me.name(), me.owner())).await {
+                Ok(Ok(true)) => return Ok(()),
+                Ok(Ok(false)) => return Err(self.end(&PostgresError::Ended)),
                 Ok(Err(Failure::Refused(fault))) => return Err(fault),
                 Ok(Err(Failure::Lost(_))) | Err(_) => self.disconnect(),
             }

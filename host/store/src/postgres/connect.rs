@@ -10,7 +10,8 @@ use tokio_postgres::{Config, Row};
 
 use super::error::PostgresError;
 use super::fault::reason;
-use super::fence::{self, Fence, Known, Mark};
+use super::fence::{Fence, Known, OwnRow};
+use super::hosts::{self, Me};
 use super::lock::Lock;
 use super::migrate::{SCHEMA, migrate};
 use super::session::Session;
@@ -28,6 +29,7 @@ pub(super) struct Connector {
     tls: Tls,
     deadline: Duration,
     lock_wait: Duration,
+    pub(super) me: Me,
     writer: Pool,
     /// The statements of the writer.
     statements: Vec<&'static str>,
@@ -49,7 +51,16 @@ impl Connector {
         }
         let writes = format!("-c idle_in_transaction_session_timeout={}", deadline.as_millis());
         let writer = pool(&config, &tls, &writes, 1, deadline)?;
-        Ok(Self { server: server(&config), config, tls, deadline, lock_wait, writer, statements })
+        Ok(Self {
+            server: server(&config),
+            config,
+            tls,
+            deadline,
+            lock_wait,
+            me: Me::new(settings),
+            writer,
+            statements,
+        })
     }
 
     /// Connections with these settings of the session.
@@ -91,27 +102,38 @@ impl Connector {
         self.pool(&format!("-c synchronous_commit=off -c statement_timeout={timeout}"), size)
     }
 
-    /// The one connection that writes commits. It has the lock of the host, the server has been checked, and the database is as
-    /// the host knows it. Returns the mark of the database too.
+    /// The one connection that writes commits. It has the lock of the host's name, the server has been checked, and the database is
+    /// as the host knows it. Returns the row of the host too.
     pub(super) async fn writer(
         &self,
         lock_wait: Duration,
         known: Option<Known>,
         fence: &Fence,
-    ) -> Result<(Session, Mark), PostgresError> {
+    ) -> Result<(Session, OwnRow), PostgresError> {
         let session = self.session().await?;
         let prepared = async {
-            prepare(&session, lock_wait, &self.statements).await?;
-            fence::take_over(&session, known, fence).await
+            self.prepare(&session, lock_wait).await?;
+            hosts::take_over(&session, &self.me, known, fence).await
         };
         let prepared = prepared.await;
         match prepared {
-            Ok(mark) => Ok((session, mark)),
+            Ok(own) => Ok((session, own)),
             Err(error) => {
                 session.close();
                 Err(error)
             }
         }
+    }
+
+    /// Checks the server, takes the lock of the host's name, and makes the tables.
+    async fn prepare(&self, session: &Session, lock_wait: Duration) -> Result<(), PostgresError> {
+        check_server(session).await?;
+        if let Some(by) = Lock::of_host(self.me.name()).take(session, lock_wait).await? {
+            return Err(PostgresError::InUse { name: self.me.name().to_owned(), by });
+        }
+        migrate(session, lock_wait).await?;
+        let prepared = session.prepare(self.statements.iter().copied()).await;
+        prepared.map_err(PostgresError::refused("prepare statements"))
     }
 
     fn unreachable(&self, error: PoolError) -> PostgresError {
@@ -179,17 +201,6 @@ fn server(config: &Config) -> String {
         Host::Unix(path) => path.display().to_string(),
     });
     hosts.collect::<Vec<_>>().join(", ")
-}
-
-/// Checks the server, takes the lock of the host, and makes the tables.
-async fn prepare(session: &Session, lock_wait: Duration, statements: &[&'static str]) -> Result<(), PostgresError> {
-    check_server(session).await?;
-    if let Some(by) = Lock::of_host("").take(session, lock_wait).await? {
-        return Err(PostgresError::InUse { by });
-    }
-    migrate(session, lock_wait).await?;
-    let prepared = session.prepare(statements.iter().copied()).await;
-    prepared.map_err(PostgresError::refused("prepare statements"))
 }
 
 async fn check_server(session: &Session) -> Result<(), PostgresError> {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deadpool_postgres::Pool;
 use dispatch::ports::StoreFault;
-use tokio::runtime::Handle;
 
 use super::connect::Connector;
 use super::error::PostgresError;
@@ -25,7 +23,7 @@ const DELETE: &str = "DELETE FROM documents WHERE name = $1";
 /// The maximum size of a document, in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
-const ATTEMPTED: &str = "use the shared documents";
+pub(super) const ATTEMPTED: &str = "write what hosts share";
 
 /// The number of connections.
 pub(super) const CONNECTIONS: usize = 2;
@@ -53,8 +51,8 @@ impl Documents {
     }
 
     /// Those of a store, as long as it is open.
-    pub(super) fn of_store(runtime: Handle, pool: Pool, settings: &PostgresSettings) -> Self {
-        Self { requests: Arc::new(Reads::new(runtime, pool, settings.deadline, ATTEMPTED)), _threads: None }
+    pub(super) const fn of_store(requests: Arc<Reads>) -> Self {
+        Self { requests, _threads: None }
     }
 
     /// The version of each document.

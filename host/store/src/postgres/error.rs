@@ -31,14 +31,33 @@ pub enum PostgresError {
     /// The server is a standby, or the user or the database is read-only.
     #[error("the database server accepts no writes: it is a standby or read-only; connect to the primary server")]
     ReadOnly,
-    /// Another host has the lock.
-    #[error("another host uses this database ({by}); stop that one, or give this host its own database")]
-    InUse { by: String },
+    /// Another host has the lock of the name.
+    #[error(
+        "another host with the name `{name}` uses this database ({by}); stop that one, or give this host another name with \
+         `host` in `[store]`"
+    )]
+    InUse { name: String, by: String },
+    /// Somebody uses tables that must be migrated.
+    #[error(
+        "the tables of the database must be migrated, and somebody uses them ({by}); stop all hosts on it, and start again"
+    )]
+    TablesInUse { by: String },
+    /// Hosts with different keys would not accept each other's sessions and links.
+    #[error(
+        "the host `{host}` on this database has another key; give all hosts the same `key_file` in `[store]`, or stop that one"
+    )]
+    OtherKey { host: String },
+    /// The row of the host was removed.
+    #[error(
+        "another host found that the lease of this host had ended, and recovers its calls, or the database was restored from \
+         before the start of this host; start the host again"
+    )]
+    Ended,
     /// The last transaction in the database is not that of this host.
     #[error(
         "the database is not as this host left it: it is at position {found} of the audit, and this host left it at {left}. \
-         It was restored, another server without the last commits took over, another host used it, or a commit happened \
-         that was answered with an error. Make sure that it is the right database; then start the host again, which goes on \
+         It was restored, another server without the last commits took over, or a commit happened that was answered with an \
+         error. Make sure that it is the right database; then start the host again, which goes on \
          from what the database has"
     )]
     Changed { found: u64, left: u64 },
@@ -60,6 +79,11 @@ impl PostgresError {
     /// Whether it can end without a change of the settings.
     pub(super) const fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Lost { .. } | Self::ReadOnly)
+    }
+
+    /// Whether the host must be started again.
+    pub(super) const fn is_final(&self) -> bool {
+        matches!(self, Self::Changed { .. } | Self::LostValues | Self::Ended)
     }
 
     pub(super) fn refused(attempted: &'static str) -> impl FnOnce(Failure) -> Self {

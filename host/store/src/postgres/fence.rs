@@ -1,9 +1,9 @@
-//! How the host knows that the database is as the host left it, and how the server knows that a write of values is of the host that
-//! has the lock.
+//! How the host knows that the database is as the host left it, and how the server knows that a write of values is of a host that is
+//! alive.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use dispatch::ports::{Head, StoreFault};
+use dispatch::ports::{Head, Position, StoreFault};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -11,18 +11,27 @@ use super::error::PostgresError;
 use super::rows::{self, column};
 use super::session::{Failure, Session};
 
-/// The state of the database after a transaction of commits. An equal mark means that there was no other one since.
+/// What a transaction of commits leaves in the row of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
+    /// After the transaction.
     pub(super) head: Head,
     /// A random id. Each transaction has its own.
     pub(super) id: Uuid,
 }
 
-impl Mark {
+/// The row of this host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnRow {
+    /// Of the last transaction of this host.
+    pub(super) mark: Mark,
+    /// The number of this run. No two runs of hosts on a database have the same.
+    pub(super) run: i32,
+}
+
+impl OwnRow {
     pub(super) fn read(row: &Row) -> Result<Self, StoreFault> {
-        let head = Head { position: rows::position(row, "position")?, hash: rows::digest(row, "hash")? };
-        Ok(Self { head, id: column(row, "mark")? })
+        Ok(Self { mark: Mark { head: rows::head(row)?, id: column(row, "mark")? }, run: column(row, "run")? })
     }
 }
 
@@ -31,8 +40,8 @@ impl Mark {
 pub(super) struct Fence {
     /// 0: no term can be used.
     term: AtomicI64,
-    /// The largest number that the server has confirmed.
-    writes: AtomicI64,
+    /// The largest number of a write that the server has confirmed.
+    pub(super) confirmed: AtomicI64,
 }
 
 impl Fence {
@@ -49,24 +58,24 @@ impl Fence {
 
     /// Remembers that the server has confirmed a write.
     pub(super) fn confirm(&self, writes: i64) {
-        self.writes.fetch_max(writes, Ordering::SeqCst);
+        self.confirmed.fetch_max(writes, Ordering::SeqCst);
     }
 
     /// Begins a new term. The server refuses each later write of an earlier one, and it waits for those that have begun. Only the
-    /// session with the lock may do this.
-    pub(super) async fn begin(&self, session: &Session) -> Result<(), Failure> {
-        let rows = session.query(BEGIN, &[]).await?;
-        let row = rows.first().ok_or_else(|| rows::damaged("the term of the host"))?;
+    /// session with the lock of the host may do this. Returns whether the host is alive.
+    pub(super) async fn begin(&self, session: &Session, host: &str, owner: Uuid) -> Result<bool, Failure> {
+        let rows = session.query(BEGIN, &[&host, &owner]).await?;
+        let Some(row) = rows.first() else { return Ok(false) };
         self.confirm(column(row, "writes")?);
         self.term.store(column(row, "term")?, Ordering::SeqCst);
-        Ok(())
+        Ok(true)
     }
 }
 
-const FOUND: &str = "SELECT position, hash, mark, writes FROM head CROSS JOIN host";
-const BEGIN: &str = "UPDATE host SET term = term + 1 RETURNING term, writes";
+const BEGIN: &str = "UPDATE host_values SET term = nextval('terms') FROM hosts \
+    WHERE host = $1 AND hosts.name = host AND hosts.owner = $2 RETURNING term, writes";
 
-pub(super) const STATEMENTS: &[&str] = &[FOUND, BEGIN];
+pub(super) const STATEMENTS: &[&str] = &[BEGIN];
 
 /// The knowledge of a host about its database, from its commits before.
 #[derive(Debug, Clone, Copy)]
@@ -78,33 +87,13 @@ pub(super) struct Known {
 }
 
 impl Known {
-    fn has(&self, found: Mark) -> bool {
-        found == self.last || Some(found) == self.in_doubt
+    /// Whether the database has the last transaction of this host, and those of other hosts before it.
+    pub(super) fn has(&self, own: Mark, head: Position) -> bool {
+        (own == self.last || Some(own) == self.in_doubt) && head >= own.head.position
     }
 
-    /// The database has another mark.
-    pub(super) const fn differs(&self, found: Mark) -> PostgresError {
-        PostgresError::Changed { found: found.head.position.0, left: self.last.head.position.0 }
+    /// The database has another mark, or an earlier head.
+    pub(super) const fn differs(&self, head: Position) -> PostgresError {
+        PostgresError::Changed { found: head.0, left: self.last.head.position.0 }
     }
-}
-
-/// Compares the database with what the host knows about it, if it was connected before, and begins a new term. Returns the mark.
-pub(super) async fn take_over(session: &Session, known: Option<Known>, fence: &Fence) -> Result<Mark, PostgresError> {
-    let refused = PostgresError::refused;
-    // Before the query: a write that the server confirms later may be missing in its answer.
-    let confirmed = fence.writes.load(Ordering::SeqCst);
-    let rows = session.query(FOUND, &[]).await.map_err(refused("read its head"))?;
-    let read = |row: &Row| Ok::<_, StoreFault>((Mark::read(row)?, column::<i64>(row, "writes")?));
-    let row = rows.first().ok_or_else(|| rows::damaged("the head of the audit"));
-    let (found, writes) = row.and_then(read).map_err(Failure::from).map_err(refused("read its head"))?;
-    if let Some(known) = known {
-        if !known.has(found) {
-            return Err(known.differs(found));
-        }
-        if writes < confirmed {
-            return Err(PostgresError::LostValues);
-        }
-    }
-    fence.begin(session).await.map_err(refused("begin a term"))?;
-    Ok(found)
 }

@@ -4,25 +4,28 @@
 use std::collections::BTreeSet;
 
 use dispatch::ports::{EndedTurn, NewFacts, Position, RowChange};
-use domain::{CallId, CallIndex, ConversationId, Digest, StandingId, TurnId};
+use domain::{CallId, CallIndex, ConversationId, Digest, SignalName, StandingId, SuspensionId, TurnId};
 use futures::future::try_join_all;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::fence::Mark;
+use super::fence::OwnRow;
+use super::hosts::Me;
 use super::plan::Plan;
 use super::rows::{self, column, damaged, decode, number, of_suspension, of_turn, time, unsigned};
 use super::session::{Column, Failure, Session, column_of};
-use super::state::{EndedRow, JournalHead, Length, RunLogRow, Sizes, State};
+use super::state::{EndedRow, JournalHead, Length, RunLogRow, Sizes, State, signal_of};
 use crate::record::Record;
 
 pub(super) const STATEMENTS: &[&str] = &[
     BEGIN,
     HEAD,
+    OWN,
     LOGS,
     OWNERS,
     CALLS,
+    SIGNALS,
     STANDINGS,
     DENIALS,
     RUN_LOGS,
@@ -36,13 +39,18 @@ pub(super) const STATEMENTS: &[&str] = &[
 
 const BEGIN: &str = "BEGIN";
 /// The transaction writes the id `next`, which says after a lost connection whether it was committed.
-const HEAD: &str = "SELECT position, hash, mark, gen_random_uuid() AS next FROM head FOR UPDATE";
+const HEAD: &str = "SELECT position, hash, gen_random_uuid() AS next FROM head FOR UPDATE";
+/// Other hosts wait with the removal of the row until the transaction has ended.
+const OWN: &str = "SELECT position, hash, mark, run FROM hosts WHERE name = $1 AND owner = $2 FOR NO KEY UPDATE";
 const LOGS: &str = "SELECT wanted.turn, last.number, last.record IS NULL AS is_removed \
     FROM unnest($1::uuid[]) AS wanted (turn) CROSS JOIN LATERAL (SELECT number, record FROM commits \
     WHERE source = 'turn' AND commits.turn = wanted.turn ORDER BY number DESC LIMIT 1) AS last";
 const OWNERS: &str = "SELECT conversation, owner FROM conversations WHERE conversation = ANY ($1)";
 const CALLS: &str = "SELECT calls.conversation, calls.id, calls.turn FROM calls \
     JOIN unnest($1::text[], $2::text[]) AS wanted (conversation, id) USING (conversation, id)";
+const SIGNALS: &str = "SELECT suspensions.id, conversation, signal FROM suspensions \
+    JOIN unnest($1::text[], $2::text[]) AS wanted (conversation, signal) USING (conversation, signal) \
+    WHERE is_open AND suspensions.signal IS NOT NULL";
 const STANDINGS: &str = "SELECT used, revoked_by, revoked_at, record FROM standing_approvals WHERE id = ANY ($1)";
 const DENIALS: &str = "SELECT conversation, alike, denied_at FROM denials \
     JOIN unnest($1::text[], $2::bytea[]) AS wanted (conversation, alike) USING (conversation, alike)";
@@ -66,6 +74,7 @@ struct Keys {
     logs: BTreeSet<TurnId>,
     owners: BTreeSet<ConversationId>,
     calls: BTreeSet<(ConversationId, CallId)>,
+    signals: BTreeSet<(ConversationId, SignalName)>,
     standings: BTreeSet<StandingId>,
     denials: BTreeSet<(ConversationId, Digest)>,
     run_logs: BTreeSet<(TurnId, CallIndex, u32)>,
@@ -120,9 +129,9 @@ impl Keys {
             RowChange::ForgetStanding(row) => drop(self.standings.insert(row.standing.id)),
             RowChange::ForgetDenial(row) => drop(self.denials.insert((row.conversation.clone(), row.alike))),
             RowChange::Length { turn, .. } => drop(self.logs.insert(*turn)),
+            RowChange::Suspension(row) => self.signals.extend(signal_of(row)),
             RowChange::Due { .. }
             | RowChange::Open { .. }
-            | RowChange::Suspension(_)
             | RowChange::Audience(_)
             | RowChange::Kept(_)
             | RowChange::RetentionTime(_)
@@ -145,7 +154,7 @@ fn call(row: &Row) -> Result<CallIndex, Failure> {
 
 impl Keys {
     /// The statements that read the rows, each with its parameters.
-    fn statements(&self) -> Vec<(&'static str, Vec<Column>)> {
+    fn statements(&self, me: &Me) -> Vec<(&'static str, Vec<Column>)> {
         let (logs, removed, ends) = (uuids(&self.logs), uuids(&self.removed), uuids(&self.ends));
         let ended: Vec<Uuid> = removed.iter().copied().chain(uuids(&self.changed_ends)).collect();
         let (calls, denials, run_logs, journals): (Vec<_>, Vec<_>, Vec<_>, Vec<_>) = (
@@ -156,7 +165,11 @@ impl Keys {
         );
         let owners: Vec<_> = self.owners.iter().collect();
         let standings: Vec<Uuid> = self.standings.iter().map(|id| rows::uuid(id.bits())).collect();
-        let mut needed: Vec<(&'static str, Vec<Column>)> = vec![(BEGIN, Vec::new()), (HEAD, Vec::new())];
+        let mut needed: Vec<(&'static str, Vec<Column>)> = vec![
+            (BEGIN, Vec::new()),
+            (HEAD, Vec::new()),
+            (OWN, vec![Box::new(me.name().to_owned()), Box::new(me.owner())]),
+        ];
         let mut add = |is_needed: bool, statement, columns| {
             if is_needed {
                 needed.push((statement, columns));
@@ -166,6 +179,9 @@ impl Keys {
         add(!owners.is_empty(), OWNERS, vec![column_of(&owners, |id| id.to_string())]);
         let columns = vec![column_of(&calls, |key| key.0.to_string()), column_of(&calls, |key| key.1.to_string())];
         add(!calls.is_empty(), CALLS, columns);
+        let signals: Vec<_> = self.signals.iter().collect();
+        let columns = vec![column_of(&signals, |key| key.0.to_string()), column_of(&signals, |key| key.1.to_string())];
+        add(!signals.is_empty(), SIGNALS, columns);
         add(!standings.is_empty(), STANDINGS, vec![Box::new(standings)]);
         let alike = column_of(&denials, |key| key.1.as_bytes().to_vec());
         add(!denials.is_empty(), DENIALS, vec![column_of(&denials, |key| key.0.to_string()), alike]);
@@ -186,28 +202,38 @@ impl Keys {
     }
 }
 
-/// Begins a transaction and takes the lock of the head. Returns what the commits are checked against, the mark of the transaction
-/// before, and the id for the mark of this one.
+/// A transaction that has begun.
+pub(super) struct Begun {
+    /// What the commits are checked against.
+    pub(super) state: State,
+    /// The row of this host. `None`: the host has ended.
+    pub(super) own: Option<OwnRow>,
+    /// The id for the mark of the transaction.
+    pub(super) next: Uuid,
+}
+
+/// Begins a transaction, and takes the lock of the head and that of the host's row.
 pub(super) async fn load<'a>(
     session: &Session,
+    me: &Me,
     plans: impl IntoIterator<Item = &'a Plan>,
-) -> Result<(State, Mark, Uuid), Failure> {
+) -> Result<Begun, Failure> {
     let keys = Keys::of(plans);
     // All of them are sent as they are polled, in this order.
-    let sent = keys.statements().into_iter().map(async |(statement, columns)| {
+    let sent = keys.statements(me).into_iter().map(async |(statement, columns)| {
         let parameters: Vec<&(dyn ToSql + Sync)> = columns.iter().map(|column| &**column as _).collect();
         Ok::<_, Failure>((statement, session.query(statement, &parameters).await?))
     });
-    let (mut state, mut marks) = (State::default(), None);
+    let (mut state, mut own, mut next) = (State::default(), None, None);
     state.sizes = keys.ends.iter().map(|turn| (*turn, Sizes::default())).collect();
     for (statement, rows) in try_join_all(sent).await? {
         for row in &rows {
             match statement {
                 HEAD => {
-                    let found = Mark::read(row)?;
-                    state.head = found.head;
-                    marks = Some((found, column(row, "next")?));
+                    state.head = rows::head(row)?;
+                    next = Some(column(row, "next")?);
                 }
+                OWN => own = Some(OwnRow::read(row)?),
                 OWED => state.is_owed = column(row, "is_owed")?,
                 ENDED => state.ended.load(rows::turn(row, "turn")?, ended_row(row)?),
                 LOG_SIZES | LOGS_OF | JOURNAL_SIZES => size(&mut state, statement, row)?,
@@ -215,8 +241,7 @@ pub(super) async fn load<'a>(
             }
         }
     }
-    let (found, next) = marks.ok_or_else(|| damaged("the head of the audit"))?;
-    Ok((state, found, next))
+    Ok(Begun { state, own, next: next.ok_or_else(|| damaged("the head of the audit"))? })
 }
 
 /// Adds a row of a table whose rows decide whether a commit may happen.
@@ -231,6 +256,11 @@ fn entry(state: &mut State, statement: &str, row: &Row) -> Result<(), Failure> {
         CALLS => {
             let id = CallId::new(column(row, "id")?).map_err(|_| damaged("the id of a call"))?;
             state.calls.load((rows::conversation(row)?, id), rows::turn(row, "turn")?);
+        }
+        SIGNALS => {
+            let signal = SignalName::new(column(row, "signal")?).map_err(|_| damaged("the name of a signal"))?;
+            let id = SuspensionId::from_bits(column::<Uuid>(row, "id")?.as_u128());
+            state.signals.load((rows::conversation(row)?, signal), id);
         }
         STANDINGS => {
             let standing = rows::standing(row)?;

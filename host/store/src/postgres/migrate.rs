@@ -8,6 +8,8 @@ use super::error::PostgresError;
 use super::lock::Lock;
 use super::session::Session;
 
+mod open_turns;
+
 /// The schema of all tables.
 pub(super) const SCHEMA: &str = "toolgate";
 
@@ -23,7 +25,7 @@ pub(super) async fn migrate(session: &Session, wait: Duration) -> Result<(), Pos
         return Ok(());
     }
     if let Some(by) = Lock::TABLES.take(session, wait).await? {
-        return Err(PostgresError::InUse { by });
+        return Err(PostgresError::TablesInUse { by });
     }
     let found = found(session).await?;
     if !is_new(found)? {
@@ -56,6 +58,9 @@ async fn make(session: &Session, found: i32) -> Result<(), PostgresError> {
     for (version, statements) in new {
         tracing::info!(version, "migrating the database");
         session.run(statements).await.map_err(refused("make its tables"))?;
+        if version == 3 {
+            open_turns::count(session).await.map_err(refused("count the open turns"))?;
+        }
         session
             .run(&format!("UPDATE format SET version = {version}"))
             .await

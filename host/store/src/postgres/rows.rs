@@ -1,6 +1,6 @@
 //! Values of the domain as columns, and columns as values.
 
-use dispatch::ports::{Position, Source, StoreFault, Subject};
+use dispatch::ports::{Footprint, Head, Position, Source, StoreFault, Subject};
 use domain::{
     ConversationId, Digest, PrincipalId, SuspensionId, Timestamp, TurnId, event::TurnEnd, standing::StandingRow,
     suspension::SuspensionKind,
@@ -56,6 +56,11 @@ pub(super) fn position(row: &Row, name: &str) -> Result<Position, StoreFault> {
     Ok(Position(unsigned(column(row, name)?)))
 }
 
+/// The head of the audit, or an entry of its chain.
+pub(super) fn head(row: &Row) -> Result<Head, StoreFault> {
+    Ok(Head { position: position(row, "position")?, hash: digest(row, "hash")? })
+}
+
 pub(super) fn time(row: &Row, name: &str) -> Result<Timestamp, StoreFault> {
     Ok(Timestamp::from_millis(unsigned(column(row, name)?)))
 }
@@ -87,6 +92,12 @@ pub(super) fn conversation(row: &Row) -> Result<ConversationId, StoreFault> {
 
 pub(super) fn principal(row: &Row, name: &str) -> Result<PrincipalId, StoreFault> {
     PrincipalId::new(column(row, name)?).map_err(|_| damaged("the id of a principal"))
+}
+
+/// The usage of open turns: their number, their bytes, and their suspensions.
+pub(super) fn footprint(footprint: Footprint) -> [i64; 3] {
+    let Footprint { turns, bytes, suspensions } = footprint;
+    [turns, bytes, suspensions].map(limit)
 }
 
 /// The number of a kind in a column.

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use dispatch::ports::{
-    AppendError, AudienceChange, CallRecords, DeliveryRow, Denial, EndedTurn, Head, JournalRow, NewFacts, Position,
-    RowChange, RunLog, Source, Subject, SuspensionRow, TurnsToRemove,
+    AppendError, AudienceChange, CallRecords, DeliveryRow, Denial, EndedTurn, Footprint, Head, JournalRow, NewFacts,
+    Position, RowChange, RunLog, Source, Subject, SuspensionRow, TurnsToRemove,
 };
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, Digest, PrincipalId, SignalName, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::TurnEnd,
     journal::ValueChange,
@@ -86,12 +86,25 @@ pub(super) struct WaitingChange {
     pub(super) by: i64,
 }
 
+/// A change of what the open turns of a principal use.
+pub(super) struct OpenChange {
+    pub(super) principal: PrincipalId,
+    pub(super) less: Footprint,
+    pub(super) more: Footprint,
+}
+
+/// The signal that a suspension waits for, or waited for. No two open ones of a conversation have the same.
+pub(super) fn signal_of(row: &SuspensionRow) -> Option<(ConversationId, SignalName)> {
+    Some((row.conversation.of_caller(), row.signal.clone()?))
+}
+
 /// The changes that need no check.
 #[derive(Default)]
 pub(super) struct Added {
     pub(super) commits: Vec<CommitRow>,
     pub(super) entries: Vec<EntryRow>,
     pub(super) kept: Vec<(PrincipalId, i64)>,
+    pub(super) open: Vec<OpenChange>,
     /// The turns whose logs of runs are removed.
     pub(super) forgotten_logs: Vec<TurnId>,
     /// The turns whose journals are removed.
@@ -105,6 +118,7 @@ impl Added {
         self.commits.extend(more.commits);
         self.entries.extend(more.entries);
         self.kept.extend(more.kept);
+        self.open.extend(more.open);
         self.forgotten_logs.extend(more.forgotten_logs);
         self.forgotten_journals.extend(more.forgotten_journals);
         self.waiting.extend(more.waiting);
@@ -127,6 +141,7 @@ pub(super) struct State {
     pub(super) unfinished: Table<TurnId, Due>,
     pub(super) ended: Table<TurnId, EndedRow>,
     pub(super) suspensions: Table<SuspensionId, Recorded<SuspensionRow>>,
+    pub(super) signals: Table<(ConversationId, SignalName), SuspensionId>,
     pub(super) waiting: Table<SuspensionId, (Digest, AudienceChange)>,
     pub(super) deliveries: Table<DeliveryKey, Recorded<DeliveryRow>>,
     pub(super) run_logs: Table<(TurnId, CallIndex, u32), RunLogRow>,
@@ -173,6 +188,7 @@ impl State {
         self.unfinished.end(is_accepted);
         self.ended.end(is_accepted);
         self.suspensions.end(is_accepted);
+        self.signals.end(is_accepted);
         self.waiting.end(is_accepted);
         self.deliveries.end(is_accepted);
         self.run_logs.end(is_accepted);
@@ -299,10 +315,13 @@ impl State {
                 self.ended.put(row.ended.turn, row);
             }
             RowChange::Suspension(row) => {
+                self.signal(row)?;
                 self.suspensions.put(row.id, Recorded { row: row.clone(), record: record() });
             }
             RowChange::Audience(change) => self.audience(change, stored),
-            RowChange::Open { .. } => {}
+            RowChange::Open { principal, less, more } => {
+                self.trial.open.push(OpenChange { principal: principal.clone(), less: *less, more: *more });
+            }
             RowChange::Length { turn, commits } => {
                 if self.length(*turn) != Length::Commits(*commits) {
                     return Err(AppendError::Conflict);
@@ -335,6 +354,17 @@ impl State {
                 Some(at) if *at == row.at => self.denials.remove(key_of(row)),
                 _ => return Err(AppendError::Changed),
             },
+        }
+        Ok(())
+    }
+
+    fn signal(&mut self, row: &SuspensionRow) -> Result<(), AppendError> {
+        let Some(key) = signal_of(row) else { return Ok(()) };
+        match (self.signals.get(&key), row.is_open()) {
+            (Some(id), true) if *id != row.id => return Err(AppendError::Conflict),
+            (_, true) => self.signals.put(key, row.id),
+            (Some(id), false) if *id == row.id => self.signals.remove(key),
+            (_, false) => {}
         }
         Ok(())
     }

@@ -22,10 +22,10 @@ use crate::fault::fault;
 use crate::key_value::SortedMap;
 
 const GET: &str = "SELECT value FROM plugin_values WHERE key = $1";
-const PUT: &str = "WITH held AS (UPDATE host SET writes = writes + 1 WHERE term = $1 RETURNING writes), \
+const PUT: &str = "WITH held AS (UPDATE host_values SET writes = writes + 1 WHERE term = $1 RETURNING writes), \
     put AS (INSERT INTO plugin_values (key, value) SELECT $2::bytea, $3::bytea FROM held \
     ON CONFLICT (key) DO UPDATE SET value = excluded.value) SELECT writes FROM held";
-const REMOVE: &str = "WITH held AS (UPDATE host SET writes = writes + 1 WHERE term = $1 RETURNING writes), \
+const REMOVE: &str = "WITH held AS (UPDATE host_values SET writes = writes + 1 WHERE term = $1 RETURNING writes), \
     removed AS (DELETE FROM plugin_values USING held WHERE key = $2) SELECT writes FROM held";
 const FROM: &str = "SELECT key, value FROM plugin_values WHERE key >= $1 ORDER BY key LIMIT $2";
 const AFTER: &str = "SELECT key, value FROM plugin_values WHERE key > $1 ORDER BY key LIMIT $2";

@@ -9,19 +9,20 @@ use futures::future::{BoxFuture, join_all};
 use tokio_postgres::types::ToSql;
 
 use super::fence::Mark;
+use super::hosts::Me;
 use super::plan::encoded;
 use super::rows::{self, millis, of_suspension, of_turn, signed};
 use super::session::{Column, Failure, Session, column_of};
-use super::state::State;
+use super::state::{OpenChange, State};
 use crate::record::stored_state;
 
 pub(super) mod sql;
 
 use self::sql::{
     AUDIENCES, CALLS, COMMITS, COUNTS, DELIVERIES, DENIALS, DUE, ENDED, ENDED_BY, ENDED_UNFINISHED, ENTRIES,
-    FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_JOURNALS, FORGET_RUN_LOGS,
-    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEEPERS, KEPT, OWNERS, RETENTION_TIME, RUN_LOGS,
-    STANDINGS, SUSPENSIONS, VALUES, WAITING,
+    FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_JOURNALS, FORGET_OPEN, FORGET_RUN_LOGS,
+    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEEPERS, KEPT, OPEN, OWN, OWNERS, RETENTION_TIME,
+    RUN_LOGS, STANDINGS, SUSPENSIONS, VALUES, WAITING,
 };
 
 /// The changes of a batch, as columns. Each statement is sent as soon as its future is polled, so they arrive in order.
@@ -44,10 +45,11 @@ impl Writing<'_> {
     }
 }
 
-/// Writes the changes and the mark, and commits them.
-pub(super) async fn write(session: &Session, state: &State, mark: Mark) -> Result<(), Failure> {
+/// Writes the changes and the mark, extends the lease of the host, and commits all of it.
+pub(super) async fn write(session: &Session, me: &Me, run: i32, state: &State, mark: Mark) -> Result<(), Failure> {
     let mut writing = Writing { session, sent: Vec::new() };
-    writing.logs(state)?;
+    writing.logs(state, run);
+    writing.usage(state);
     writing.turns(state);
     writing.suspensions(state);
     writing.audiences(state);
@@ -60,14 +62,18 @@ pub(super) async fn write(session: &Session, state: &State, mark: Mark) -> Resul
         }
     }
     let (position, hash) = (signed(mark.head.position.0), mark.head.hash.as_bytes().to_vec());
-    writing.add(1, HEAD, vec![Box::new(position), Box::new(hash), Box::new(mark.id)]);
+    writing.add(1, HEAD, vec![Box::new(position), Box::new(hash.clone())]);
+    let name = me.name().to_owned();
+    let columns: Vec<Column> =
+        vec![Box::new(position), Box::new(hash), Box::new(mark.id), Box::new(name), Box::new(me.lease())];
+    writing.add(1, OWN, columns);
     writing.sent.push(Box::pin(session.run("COMMIT")));
     // All of them are polled, so all are sent, also behind a failed one. The first failure is the cause of the others.
     join_all(writing.sent).await.into_iter().collect()
 }
 
 impl Writing<'_> {
-    fn logs(&mut self, state: &State) -> Result<(), Failure> {
+    fn logs(&mut self, state: &State, run: i32) {
         let commits = &state.added.commits;
         let of_turn = |source| if let Source::Turn { turn, number } = source { Some((turn, number)) } else { None };
         self.add(
@@ -81,8 +87,16 @@ impl Writing<'_> {
                 column_of(commits, |row| of_turn(row.source).map(|(_, number)| i64::from(number))),
                 column_of(commits, |row| row.conversation.as_ref().map(ToString::to_string)),
                 column_of(commits, |row| row.record.clone()),
+                Box::new(run),
             ],
         );
+        if let Some(at) = state.added.retention_time {
+            self.add(1, RETENTION_TIME, vec![Box::new(millis(at))]);
+        }
+    }
+
+    /// The usage of principals. The changes of a batch are summed, because a statement changes a row once.
+    fn usage(&mut self, state: &State) {
         let mut kept: BTreeMap<String, i64> = BTreeMap::new();
         for (principal, by) in &state.added.kept {
             let bytes = kept.entry(principal.to_string()).or_default();
@@ -95,10 +109,20 @@ impl Writing<'_> {
             KEPT,
             vec![column_of(&kept, |(principal, _)| principal.clone()), column_of(&kept, |row| row.1)],
         );
-        if let Some(at) = state.added.retention_time {
-            self.add(1, RETENTION_TIME, vec![Box::new(millis(at))]);
+        let mut open: BTreeMap<String, [i64; 3]> = BTreeMap::new();
+        for OpenChange { principal, less, more } in &state.added.open {
+            let sums = open.entry(principal.to_string()).or_default();
+            for (sum, (less, more)) in
+                sums.iter_mut().zip(rows::footprint(*less).into_iter().zip(rows::footprint(*more)))
+            {
+                *sum += more - less;
+            }
         }
-        Ok(())
+        let open: Vec<_> = open.into_iter().filter(|(_, sums)| *sums != [0; 3]).collect();
+        let principals = || column_of(&open, |(principal, _)| principal.clone());
+        let sum = |of: usize| column_of(&open, move |(_, sums)| sums[of]);
+        self.add(open.len(), OPEN, vec![principals(), sum(0), sum(1), sum(2)]);
+        self.add(open.len(), FORGET_OPEN, vec![principals()]);
     }
 
     fn turns(&mut self, state: &State) {
@@ -159,6 +183,7 @@ impl Writing<'_> {
                 column_of(&written, |row| row.1.row.is_open()),
                 column_of(&written, |row| (!row.1.row.is_open()).then(|| ending(&row.1.row.state))),
                 column_of(&written, |row| row.1.record.clone()),
+                column_of(&written, |row| row.1.row.signal.as_ref().map(ToString::to_string)),
             ],
         );
         let closed: Vec<_> = written.iter().map(|row| &row.1.row).filter(|row| !row.is_open()).collect();

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{RecordedTurn, principal, requested, submit};
-use crate::turn::Input;
+use crate::turn::{EndedHosts, Input};
 use crate::{
     Call, ConversationId, Json, Principal, PrincipalId, Refusal, Span,
     approvers::{Escalate, Need, Who},
@@ -262,7 +262,8 @@ fn a_call_in_doubt_gives_no_standing_approval() {
     let mut world = submit("server:recovery=ask", Rejection::default()).unwrap();
     assert_eq!(world.turn.calls[0].pinned.as_ref().unwrap().recovery, Recovery::Ask);
     world.owner = 2;
-    world.decide(Input::Restarted { recorded: Vec::new() }).unwrap();
+    let ended = EndedHosts { owners: vec![crate::OwnerId::from_bits(1)], ..EndedHosts::default() };
+    world.decide(Input::HostsEnded(ended)).unwrap();
     assert_eq!(stood(&mut world, 0, 0), "an approval to repeat an interrupted run cannot also approve later calls");
 }
 

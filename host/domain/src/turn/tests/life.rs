@@ -305,6 +305,17 @@ fn a_call_without_a_client_ends_unavailable_after_its_grace() {
         refused: this client call is no longer open: it was withdrawn, because its call ended
     "#]],
     );
+    // While another host runs a call, only that host extends its lease. When it has ended, the call runs again.
+    check(
+        "server",
+        "restart elsewhere; tick +200 elsewhere; tick +1; finish 0",
+        &expect![[r#"
+        0 started #1
+        0 started #2
+        0 settled ok
+        turn settled
+    "#]],
+    );
     // A host that was just started gives its clients the time to come back.
     check(
         "client",

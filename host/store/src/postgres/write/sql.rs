@@ -2,6 +2,7 @@
 
 pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     HEAD,
+    OWN,
     RETENTION_TIME,
     COMMITS,
     OWNERS,
@@ -20,6 +21,8 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     FORGET_WAITING,
     KEEPERS,
     KEPT,
+    OPEN,
+    FORGET_OPEN,
     DELIVERIES,
     FORGET_RUN_LOGS,
     FORGET_JOURNALS,
@@ -34,10 +37,12 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     FORGET_VALUES,
 ];
 
-pub(super) const HEAD: &str = "UPDATE head SET position = $1, hash = $2, mark = $3";
+pub(super) const HEAD: &str = "UPDATE head SET position = $1, hash = $2";
+pub(super) const OWN: &str = "UPDATE hosts SET position = $1, hash = $2, mark = $3, renewed_at = clock_timestamp(), \
+    lease_until = clock_timestamp() + make_interval(secs => $5) WHERE name = $4";
 pub(super) const RETENTION_TIME: &str = "UPDATE head SET retention_time = $1";
-pub(super) const COMMITS: &str = "INSERT INTO commits (position, hash, source, turn, number, conversation, record) \
-    SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::bytea[])";
+pub(super) const COMMITS: &str = "INSERT INTO commits (position, hash, source, turn, number, conversation, record, run) \
+    SELECT *, $8::int FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::bytea[])";
 pub(super) const OWNERS: &str =
     "INSERT INTO conversations (conversation, owner) SELECT * FROM unnest($1::text[], $2::text[])";
 pub(super) const CALLS: &str =
@@ -50,10 +55,12 @@ pub(super) const ENDED: &str = "INSERT INTO ended_turns (turn, ended_at, positio
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bytea[]) \
     ON CONFLICT (turn) DO UPDATE SET ended_at = excluded.ended_at, position = excluded.position, ending = excluded.ending, \
     conversation = excluded.conversation, caller = excluded.caller, bytes = excluded.bytes, record = excluded.record";
-pub(super) const SUSPENSIONS: &str = "INSERT INTO suspensions (id, conversation, caller, tool, kind, is_open, ending, record) \
-    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::boolean[], $7::bytea[], $8::bytea[]) \
+pub(super) const SUSPENSIONS: &str = "INSERT INTO suspensions (id, conversation, caller, tool, kind, is_open, ending, record, signal) \
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::boolean[], $7::bytea[], $8::bytea[], \
+    $9::text[]) \
     ON CONFLICT (id) DO UPDATE SET conversation = excluded.conversation, caller = excluded.caller, tool = excluded.tool, \
-    kind = excluded.kind, is_open = excluded.is_open, ending = excluded.ending, record = excluded.record";
+    kind = excluded.kind, is_open = excluded.is_open, ending = excluded.ending, record = excluded.record, \
+    signal = excluded.signal";
 pub(super) const FORGET_ENDED_BY: &str = "DELETE FROM suspensions_ended_by WHERE suspension = ANY ($1)";
 pub(super) const ENDED_BY: &str = "INSERT INTO suspensions_ended_by (principal, kind, suspension) \
     SELECT * FROM unnest($1::text[], $2::smallint[], $3::uuid[]) ON CONFLICT DO NOTHING";
@@ -76,6 +83,12 @@ pub(super) const KEEPERS: &str = "INSERT INTO kept (principal, bytes) SELECT pri
     ON CONFLICT (principal) DO NOTHING";
 pub(super) const KEPT: &str = "UPDATE kept SET bytes = greatest(kept.bytes + added.bytes, 0) \
     FROM unnest($1::text[], $2::bigint[]) AS added (principal, bytes) WHERE kept.principal = added.principal";
+pub(super) const OPEN: &str = "INSERT INTO open_turns (principal, turns, bytes, suspensions) \
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) ON CONFLICT (principal) DO UPDATE \
+    SET turns = open_turns.turns + excluded.turns, bytes = open_turns.bytes + excluded.bytes, \
+    suspensions = open_turns.suspensions + excluded.suspensions";
+pub(super) const FORGET_OPEN: &str =
+    "DELETE FROM open_turns WHERE principal = ANY ($1) AND turns = 0 AND bytes = 0 AND suspensions = 0";
 pub(super) const DELIVERIES: &str = "INSERT INTO deliveries (is_about_turn, subject, number, webhook, next_at, record) \
     SELECT * FROM unnest($1::boolean[], $2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::bytea[]) \
     ON CONFLICT (is_about_turn, subject, number, webhook) DO UPDATE SET next_at = excluded.next_at, record = excluded.record";

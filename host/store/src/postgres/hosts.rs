@@ -1,0 +1,132 @@
+//! The row of this host among those of all hosts. It is made at the start. As long as it exists, the host is alive. Each transaction
+//! of commits locks it, right after the head.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dispatch::ports::StoreFault;
+use domain::Digest;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::error::PostgresError;
+use super::fence::{Fence, Known, OwnRow};
+use super::rows::{self, column, damaged, uuid};
+use super::session::{Failure, Session};
+use super::settings::{HostIdentity, PostgresSettings};
+
+/// This host, as the others know it.
+#[derive(Debug, Clone)]
+pub(super) struct Me {
+    pub(super) identity: HostIdentity,
+    pub(super) lease: Duration,
+}
+
+impl Me {
+    pub(super) fn new(settings: &PostgresSettings) -> Self {
+        Self { identity: settings.host.clone(), lease: settings.lease }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.identity.name
+    }
+
+    pub(super) fn owner(&self) -> Uuid {
+        uuid(self.identity.owner.bits())
+    }
+
+    /// In seconds.
+    pub(super) fn lease(&self) -> f64 {
+        self.lease.as_secs_f64()
+    }
+}
+
+const BEGIN: &str = "BEGIN";
+const LOCK: &str = "SELECT position FROM head FOR UPDATE";
+const OTHERS: &str =
+    "SELECT name, config, key FROM hosts WHERE name <> $1 AND lease_until > clock_timestamp() ORDER BY name";
+const FORGET: &str = "DELETE FROM hosts WHERE name = $1";
+const REGISTER: &str = "INSERT INTO hosts (name, owner, position, hash, lease_until, version, address, config, key) \
+    SELECT $1, $2, position, hash, clock_timestamp() + make_interval(secs => $3), $4, $5, $6, $7 FROM head \
+    RETURNING position, hash, mark, run";
+const REGISTER_VALUES: &str = "INSERT INTO host_values (host) VALUES ($1)";
+const COMMIT: &str = "COMMIT";
+const FOUND: &str = "SELECT hosts.position, hosts.hash, hosts.mark, hosts.run, head.position AS head, writes \
+    FROM head CROSS JOIN hosts JOIN host_values ON host_values.host = hosts.name WHERE name = $1 AND owner = $2";
+const LEAVE: &str = "DELETE FROM hosts WHERE name = $1 AND owner = $2";
+
+pub(super) const STATEMENTS: &[&str] = &[FOUND, LEAVE];
+
+/// Makes the row of this host, or compares the database with what the host knows about it, and begins a new term of its writes of
+/// values. The session has the lock of the host's name.
+pub(super) async fn take_over(
+    session: &Session,
+    me: &Me,
+    known: Option<Known>,
+    fence: &Fence,
+) -> Result<OwnRow, PostgresError> {
+    let own = match known {
+        None => register(session, me).await?,
+        Some(known) => find(session, me, known, fence).await?,
+    };
+    let begun = fence.begin(session, me.name(), me.owner()).await;
+    if begun.map_err(PostgresError::refused("begin a term"))? { Ok(own) } else { Err(PostgresError::Ended) }
+}
+
+/// A host before this one with its name has ended, because this session has the lock of the name.
+async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
+    const ATTEMPTED: &str = "make the row of this host";
+    let refused = PostgresError::refused;
+    session.run(BEGIN).await.map_err(refused(ATTEMPTED))?;
+    session.query(LOCK, &[]).await.map_err(refused(ATTEMPTED))?;
+    let others = session.query(OTHERS, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
+    let HostIdentity { version, address, config, key, .. } = &me.identity;
+    for other in &others {
+        let (name, its_config, its_key) = read_other(other).map_err(refused(ATTEMPTED))?;
+        if its_key != *key {
+            return Err(PostgresError::OtherKey { host: name });
+        }
+        if its_config != *config {
+            tracing::warn!(
+                host = name,
+                "another host on this database has another configuration; give all hosts the same"
+            );
+        }
+    }
+    session.execute(FORGET, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
+    let (config, key) = (config.as_bytes().as_slice(), key.as_bytes().as_slice());
+    let made = session
+        .query(REGISTER, &[&me.name(), &me.owner(), &me.lease(), version, address, &config, &key])
+        .await
+        .map_err(refused(ATTEMPTED))?;
+    session.execute(REGISTER_VALUES, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
+    session.run(COMMIT).await.map_err(refused(ATTEMPTED))?;
+    let own = made.first().ok_or_else(|| damaged("the head of the audit")).and_then(OwnRow::read);
+    own.map_err(Failure::from).map_err(refused(ATTEMPTED))
+}
+
+/// The name of another host, and its digests of the configuration and the key.
+fn read_other(row: &Row) -> Result<(String, Digest, Digest), Failure> {
+    Ok((column(row, "name")?, rows::digest(row, "config")?, rows::digest(row, "key")?))
+}
+
+async fn find(session: &Session, me: &Me, known: Known, fence: &Fence) -> Result<OwnRow, PostgresError> {
+    let refused = PostgresError::refused("read its own row");
+    // Before the query: a write that the server confirms later may be missing in its answer.
+    let confirmed = fence.confirmed.load(Ordering::SeqCst);
+    let found = session.query(FOUND, &[&me.name(), &me.owner()]).await;
+    let read = |row: &Row| {
+        Ok::<_, StoreFault>((OwnRow::read(row)?, rows::position(row, "head")?, column::<i64>(row, "writes")?))
+    };
+    let found = found.and_then(|rows| Ok(rows.first().map(read).transpose()?)).map_err(refused)?;
+    let (own, head, writes) = found.ok_or(PostgresError::Ended)?;
+    if !known.has(own.mark, head) {
+        return Err(known.differs(head));
+    }
+    if writes < confirmed { Err(PostgresError::LostValues) } else { Ok(own) }
+}
+
+/// Removes the row of this host, so that the others know that it has ended.
+pub(super) async fn leave(session: &Session, me: &Me) -> Result<(), Failure> {
+    session.execute(LEAVE, &[&me.name(), &me.owner()]).await.map(drop)
+}

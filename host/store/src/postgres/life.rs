@@ -1,0 +1,230 @@
+//! Keeps this host alive for the others, and finds out which of them are. It renews the lease of this host, removes hosts whose leases
+//! have ended, and reads which hosts there are. It has a connection of its own, so it also works while a transaction of commits waits
+//! for another host.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use dispatch::ports::{Share, StoreFault};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
+
+use super::committer::Work;
+use super::hosts::Me;
+use super::reads::Reads;
+use super::rows::{column, limit, signed};
+
+const RENEW: &str = "UPDATE hosts SET lease_until = clock_timestamp() + make_interval(secs => $3), \
+    renewed_at = clock_timestamp(), running = $4, draining = $5 WHERE name = $1 AND owner = $2 \
+    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, \
+    (extract(epoch FROM pg_postmaster_start_time()) * 1000)::bigint AS server";
+// A row that is locked is that of a host in a transaction.
+const REMOVE: &str = "DELETE FROM hosts WHERE name IN (SELECT name FROM hosts WHERE name <> $1 \
+    AND lease_until < clock_timestamp() FOR UPDATE SKIP LOCKED) RETURNING name";
+const MEMBERS: &str = "SELECT name, owner, lease_until >= clock_timestamp() AS is_current, \
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM hosts ORDER BY name";
+
+pub(super) const ATTEMPTED: &str = "renew the lease of the host";
+
+/// The renewals in the time of a lease.
+const RENEWALS: u32 = 3;
+
+/// The part of a lease after which a renewal that failed is tried again.
+const RETRY: u32 = 15;
+
+/// What this host tells the others.
+#[derive(Default)]
+pub(super) struct Report {
+    pub(super) running: AtomicU64,
+    pub(super) is_draining: AtomicBool,
+}
+
+/// What is known about the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Members {
+    pub(super) share: Share,
+    /// Whether another host is alive.
+    pub(super) has_others: bool,
+    /// The number of times that another host was found to have ended.
+    pub(super) ended: u64,
+}
+
+impl Default for Members {
+    fn default() -> Self {
+        Self { share: Share::ALL, has_others: false, ended: 0 }
+    }
+}
+
+/// Since when a host has renewed its lease without a break. Times are those of the database, in milliseconds.
+#[derive(Debug, Default)]
+struct Renewals {
+    /// When the first renewal was, when the last one was, and when the server started.
+    unbroken: Option<(i64, i64, i64)>,
+}
+
+impl Renewals {
+    /// Adds a renewal. Returns whether the host may remove those whose leases have ended: for a whole lease, they could have renewed
+    /// theirs as well. After an outage of the database, all leases have ended, and the first host that is connected again must not
+    /// remove the others.
+    fn add(&mut self, now: i64, server: i64, lease: i64) -> bool {
+        let since = match self.unbroken {
+            Some((since, last, before)) if before == server && (last..=last.saturating_add(lease)).contains(&now) => {
+                since
+            }
+            _ => now,
+        };
+        self.unbroken = Some((since, now, server));
+        now - since >= lease
+    }
+
+    /// A renewal has failed.
+    fn end(&mut self) {
+        self.unbroken = None;
+    }
+}
+
+pub(super) struct Life {
+    requests: Reads,
+    me: Me,
+    report: Arc<Report>,
+    committer: mpsc::WeakSender<Work>,
+    members: watch::Sender<Members>,
+    clock_offset: watch::Sender<i64>,
+    renewals: Renewals,
+    /// The owners of the other hosts that were alive.
+    others: BTreeSet<Uuid>,
+}
+
+impl Life {
+    pub(super) fn new(requests: Reads, me: Me, report: Arc<Report>, committer: mpsc::WeakSender<Work>) -> Self {
+        let (members, clock_offset) = (watch::channel(Members::default()).0, watch::channel(0).0);
+        let (renewals, others) = (Renewals::default(), BTreeSet::new());
+        Self { requests, me, report, committer, members, clock_offset, renewals, others }
+    }
+
+    pub(super) fn members(&self) -> watch::Receiver<Members> {
+        self.members.subscribe()
+    }
+
+    pub(super) fn clock_offset(&self) -> watch::Receiver<i64> {
+        self.clock_offset.subscribe()
+    }
+
+    /// Returns when the store takes no commits any more.
+    pub(super) async fn run(mut self, mut final_failure: watch::Receiver<Option<StoreFault>>) {
+        let mut ticks = interval((self.me.lease / RENEWALS).max(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks.reset();
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                // The sender is dropped with the committer.
+                _ = final_failure.wait_for(Option::is_some) => return,
+            }
+            match self.renew().await {
+                Ok(true) => {}
+                Ok(false) => {
+                    // Without a committer, the store was closed, and the host has left in order.
+                    if let Some(committer) = self.committer.upgrade() {
+                        let _ = committer.send(Work::Ended).await;
+                    }
+                    return;
+                }
+                Err(fault) => {
+                    tracing::debug!(%fault, "the lease is not renewed");
+                    self.renewals.end();
+                    ticks.reset_after(self.me.lease / RETRY);
+                }
+            }
+        }
+    }
+
+    /// Renews the lease. Returns whether the host is still alive.
+    pub(super) async fn renew(&mut self) -> Result<bool, StoreFault> {
+        let (name, owner, lease) = (self.me.name().to_owned(), self.me.owner(), self.me.lease());
+        let running = signed(self.report.running.load(Ordering::Relaxed));
+        let is_draining = self.report.is_draining.load(Ordering::Relaxed);
+        let renew = move |connection: super::reads::Reader| async move {
+            connection.first(RENEW, &[&name, &owner, &lease, &running, &is_draining]).await
+        };
+        let Some(renewed) = self.requests.run(renew).await? else { return Ok(false) };
+        let (now, server) = (column(&renewed, "now")?, column(&renewed, "server")?);
+        if self.renewals.add(now, server, limit(usize::try_from(self.me.lease.as_millis()).unwrap_or(usize::MAX))) {
+            let name = self.me.name().to_owned();
+            let removed =
+                self.requests.run(|connection| async move { connection.query(REMOVE, &[&name]).await }).await?;
+            for row in &removed {
+                tracing::warn!(
+                    host = column::<&str>(row, "name")?,
+                    "the lease of another host has ended; its calls are recovered"
+                );
+            }
+        }
+        self.read().await.map(|()| true)
+    }
+
+    /// Reads which hosts are alive. Those whose leases have ended have no share of the work any more.
+    async fn read(&mut self) -> Result<(), StoreFault> {
+        let before = machine_time();
+        let rows = self.requests.run(|connection| async move { connection.query(MEMBERS, &[]).await }).await?;
+        let after = machine_time();
+        let (mut others, mut index, mut hosts) = (BTreeSet::new(), 0, 0);
+        for row in &rows {
+            let (name, owner): (&str, Uuid) = (column(row, "name")?, column(row, "owner")?);
+            if owner == self.me.owner() {
+                index = hosts;
+                self.clock_offset.send_replace(column::<i64>(row, "now")? - before.midpoint(after));
+            } else {
+                others.insert(owner);
+            }
+            hosts += u32::from(name == self.me.name() || column(row, "is_current")?);
+        }
+        let has_ended = !self.others.is_subset(&others);
+        self.members.send_if_modified(|members| {
+            let ended = members.ended + u64::from(has_ended);
+            let found = Members { share: Share::new(index, hosts), has_others: !others.is_empty(), ended };
+            std::mem::replace(members, found) != found
+        });
+        self.others = others;
+        Ok(())
+    }
+}
+
+/// In milliseconds since 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the difference between the clocks of this machine and the database is measured here"
+)]
+fn machine_time() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_host_that_renewed_for_a_whole_lease_removes_others() {
+        let mut renewals = Renewals::default();
+        let mut add = |now| renewals.add(now, 1, 15);
+        assert_eq!([0, 5, 10, 14, 15, 20].map(&mut add), [false, false, false, false, true, true]);
+        // The host was paused.
+        assert_eq!([36, 41, 51, 60].map(&mut add), [false, false, true, true]);
+        // The clock of the database was set.
+        assert_eq!([9_000, 9_010, 10, 20, 25].map(&mut add), [false, false, false, false, true]);
+    }
+
+    #[test]
+    fn first_host_after_a_restart_of_the_server_removes_nobody() {
+        let mut renewals = Renewals::default();
+        let times = [(0, 1), (10, 1), (20, 1), (21, 2), (31, 2), (35, 2), (36, 2)];
+        let may_remove = times.map(|(now, server)| renewals.add(now, server, 15));
+        assert_eq!(may_remove, [false, false, true, false, false, false, true]);
+        renewals.end();
+        assert_eq!([40, 50, 55].map(|now| renewals.add(now, 2, 15)), [false, false, true]);
+    }
+}
