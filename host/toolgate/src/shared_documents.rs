@@ -128,7 +128,15 @@ impl SharedDocuments {
 pub(crate) mod tests {
     use std::sync::Mutex;
 
+    use dispatch::ports::Clock as _;
+
     use super::*;
+    use crate::clock::WallClock;
+
+    /// Returns when no look that began before the call counts any more.
+    pub(crate) async fn window() {
+        WallClock.sleep(LOOK).await;
+    }
 
     /// Documents in memory, of which several hosts have a view.
     #[derive(Default)]

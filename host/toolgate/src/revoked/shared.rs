@@ -126,7 +126,7 @@ mod tests {
     use super::super::RevokedFile;
     use super::super::tests::{at, session};
     use super::*;
-    use crate::shared_documents::tests::InMemory;
+    use crate::shared_documents::tests::{InMemory, window};
 
     async fn host(database: &Arc<InMemory>, file: &Path) -> RevokedShared {
         RevokedShared::open(database.host(), file, at(0)).await.unwrap()
@@ -174,9 +174,9 @@ mod tests {
         assert!(!host.has(&living));
         *database.is_down.lock().unwrap() = true;
         assert!(host.revoke(living, at(0)).await.is_err(), "a log-out that is not stored is an error");
-        while !host.has(&living) {
-            host.refresh().await;
-        }
+        window().await;
+        host.refresh().await;
+        assert!(host.has(&living));
         *database.is_down.lock().unwrap() = false;
         host.refresh().await;
         assert!(!host.has(&living));
