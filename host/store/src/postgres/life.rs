@@ -24,7 +24,7 @@ const RENEW: &str = "UPDATE hosts SET lease_until = clock_timestamp() + make_int
 // A row that is locked is that of a host in a transaction.
 const REMOVE: &str = "DELETE FROM hosts WHERE name IN (SELECT name FROM hosts WHERE name <> $1 \
     AND lease_until < clock_timestamp() FOR UPDATE SKIP LOCKED) RETURNING name";
-const MEMBERS: &str = "SELECT name, owner, lease_until >= clock_timestamp() AS is_current, \
+const MEMBERS: &str = "SELECT name, owner, lease_until >= clock_timestamp() AS is_current, draining, \
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM hosts ORDER BY name";
 
 pub(super) const ATTEMPTED: &str = "renew the lease of the host";
@@ -169,7 +169,7 @@ impl Life {
         self.read().await.map(|()| true)
     }
 
-    /// Reads which hosts are alive. Those whose leases have ended have no share of the work any more.
+    /// Reads which hosts are alive. Those whose leases have ended, and those that take no new work, have no share of it.
     async fn read(&mut self) -> Result<(), StoreFault> {
         let before = machine_time();
         let rows = self.requests.run(|connection| async move { connection.query(MEMBERS, &[]).await }).await?;
@@ -183,7 +183,8 @@ impl Life {
             } else {
                 others.insert(owner);
             }
-            hosts += u32::from(name == self.me.name() || column(row, "is_current")?);
+            let is_current: bool = column(row, "is_current")?;
+            hosts += u32::from((name == self.me.name() || is_current) && !column::<bool>(row, "draining")?);
         }
         let has_ended = !self.others.is_subset(&others);
         self.members.send_if_modified(|members| {

@@ -64,6 +64,9 @@ impl Peers for super::PostgresStore {
     }
 
     fn share(&self) -> Share {
+        if self.peer.report.is_draining.load(Ordering::Relaxed) {
+            return Share::NONE;
+        }
         self.peer.members.borrow().share
     }
 
