@@ -39,15 +39,22 @@ impl OwnRow {
 /// The term of the host and the number of writes of values that it has seen, for the committer and the writers of values.
 pub(super) struct Fence {
     host: String,
-    /// A random id. `None`: no term can be used.
-    term: Mutex<Option<Uuid>>,
+    terms: Mutex<Terms>,
     /// The largest number that the server has confirmed, with a write of this host or with data that it read.
     writes: AtomicI64,
 }
 
+#[derive(Default)]
+struct Terms {
+    /// A random id. `None`: no term can be used.
+    present: Option<Uuid>,
+    /// The id of the row in which the server keeps the term. A crash of the server removes the row.
+    row: Option<Uuid>,
+}
+
 impl Fence {
     pub(super) fn new(host: impl Into<String>) -> Self {
-        Self { host: host.into(), term: Mutex::default(), writes: AtomicI64::default() }
+        Self { host: host.into(), terms: Mutex::default(), writes: AtomicI64::default() }
     }
 
     pub(super) fn host(&self) -> &str {
@@ -56,13 +63,13 @@ impl Fence {
 
     /// The present term, unless a write may happen later in it.
     pub(super) fn term(&self) -> Option<Uuid> {
-        *self.locked()
+        self.terms().present
     }
 
     /// Ends a term, because the outcome of one of its writes is unknown, or because the server does not know it.
     pub(super) fn end(&self, term: Uuid) {
         // A term that has begun since is as good as any.
-        self.locked().take_if(|present| *present == term);
+        self.terms().present.take_if(|present| *present == term);
     }
 
     /// Remembers the number of writes of all hosts that the server has confirmed.
@@ -73,36 +80,33 @@ impl Fence {
     /// Begins a new term. The server refuses each later write of an earlier one, and it waits for those that have begun. Only the
     /// session with the lock of the host may do this.
     ///
-    /// If the server does not know an earlier term of this host, it has crashed, or another server took its place. It may have lost
-    /// writes. Then the number of writes at that time was lower than this host has seen. Nobody could write before the first host
-    /// had begun a term and stored the number, so no later writes hide the loss.
+    /// If the row of the earlier terms is lost, the server has crashed, or another server took its place, and writes may be lost too.
+    /// Then the number of writes at that time was lower than this host has seen. Nobody could write before the first host had begun
+    /// a term and stored the number, so no later writes hide the loss.
     pub(super) async fn begin(&self, session: &Session, owner: Uuid) -> Result<(), PostgresError> {
         let refused = PostgresError::refused;
         // Before the statement: what the server confirms in a term that it knows may be missing in the answer.
         let confirmed = self.writes.load(Ordering::SeqCst);
         let rows = session.query(BEGIN, &[&self.host, &owner]).await.map_err(refused("begin a term"))?;
-        let read =
-            |row: &Row| Ok::<_, StoreFault>((column(row, "term")?, column(row, "base")?, column(row, "is_known")?));
+        let read = |row: &Row| Ok::<_, StoreFault>((column(row, "id")?, column(row, "term")?, column(row, "base")?));
         let row = rows.first().ok_or(PostgresError::Ended)?;
-        let begun = read(row).map_err(Failure::from).map_err(refused("begin a term"))?;
-        let (term, base, is_known): (Uuid, i64, bool) = begun;
-        if !is_known && base < confirmed {
+        let (row, term, base): (Uuid, Uuid, i64) = read(row).map_err(Failure::from).map_err(refused("begin a term"))?;
+        let mut terms = self.terms();
+        if terms.row != Some(row) && base < confirmed {
             return Err(PostgresError::LostValues);
         }
-        *self.locked() = Some(term);
+        *terms = Terms { present: Some(term), row: Some(row) };
         Ok(())
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<Uuid>> {
-        self.term.lock().unwrap_or_else(PoisonError::into_inner)
+    fn terms(&self) -> MutexGuard<'_, Terms> {
+        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-const BEGIN: &str = "WITH before AS (SELECT coalesce(min(base), (SELECT writes FROM value_writes)) AS base, \
-    coalesce(bool_or(host = $1), false) AS is_known FROM value_terms) \
-    INSERT INTO value_terms (host, term, base) SELECT name, gen_random_uuid(), base FROM before CROSS JOIN hosts \
-    WHERE name = $1 AND owner = $2 \
-    ON CONFLICT (host) DO UPDATE SET term = excluded.term RETURNING term, base, (SELECT is_known FROM before)";
+const BEGIN: &str = "WITH first AS (SELECT coalesce(min(base), (SELECT writes FROM value_writes)) AS base FROM value_terms) \
+    INSERT INTO value_terms (host, term, base) SELECT name, gen_random_uuid(), base FROM first CROSS JOIN hosts \
+    WHERE name = $1 AND owner = $2 ON CONFLICT (host) DO UPDATE SET term = excluded.term RETURNING id, term, base";
 
 pub(super) const STATEMENTS: &[&str] = &[BEGIN];
 

@@ -22,7 +22,7 @@ use super::session::{Column, Failure};
 use crate::fault::fault;
 use crate::key_value::{NamespaceUsage, Present, SortedMap};
 
-/// The row that a host with this term reads from. There is none in another term.
+/// A read in a term. Without the term, it returns no row.
 macro_rules! in_term {
     ($rest:literal) => {
         concat!("WITH present AS (SELECT writes FROM value_writes, value_terms WHERE host = $1 AND term = $2) ", $rest)
@@ -81,7 +81,7 @@ pub(super) struct Values {
     committer: mpsc::WeakSender<Work>,
 }
 
-/// What the database has about a key.
+/// A key in the database.
 struct Entry {
     value: Option<Vec<u8>>,
     /// `None`: a commit made it.
@@ -283,7 +283,7 @@ impl SortedMap for Values {
                     // The entry is read in a later term, so the write has happened, or it never will. The same value is no proof:
                     // two hosts that increment a number write the same one. The id of the write is a proof. With another id,
                     // the write did not happen, or another host has replaced its value: nobody knows, so it is a fault.
-                    // A removal leaves no id. If there is no entry, the key is as its caller wants it, whoever removed it.
+                    // A removal leaves no id. An absent key is as the caller wants it, also if another host removed it.
                     let now = self.entry("", key)?;
                     let is_made = if new.is_some() { now.write == Some(id) } else { now.value.is_none() };
                     return if is_made { Ok(true) } else { Err(fault) };

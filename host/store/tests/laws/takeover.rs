@@ -207,18 +207,26 @@ async fn server_that_lost_values_is_noticed() {
     if is_left_out("postgres") {
         return;
     }
-    let (name, url) = server::database();
-    let store = PostgresStore::open(&settings(url)).await.unwrap();
-    let data = store.key_value();
-    set(&data, b"kept").await.unwrap();
-    end_writer(&name);
-    store.append(&commit(1, 0, 1)).await.unwrap();
-    set(&data, b"lost").await.unwrap();
-    server::run(&name, "UPDATE toolgate.value_writes SET writes = writes - 1");
-    server::run(&name, "TRUNCATE toolgate.value_terms");
-    end_writer(&name);
-    until_failure_is(&store, Some(FaultKind::Disk)).await;
-    assert_final(&store, "has lost data of plugins").await;
+    for is_answer_lost in [false, true] {
+        let (name, url) = server::database();
+        let store = PostgresStore::open(&settings(url)).await.unwrap();
+        let data = store.key_value();
+        set(&data, b"kept").await.unwrap();
+        end_writer(&name);
+        store.append(&commit(1, 0, 1)).await.unwrap();
+        set(&data, b"lost").await.unwrap();
+        server::run(&name, "UPDATE toolgate.value_writes SET writes = writes - 1");
+        server::run(&name, "TRUNCATE toolgate.value_terms");
+        if is_answer_lost {
+            // The server begins a term, and the host does not get the answer.
+            let begun = "INSERT INTO toolgate.value_terms (host, term, base) \
+                SELECT name, gen_random_uuid(), writes FROM toolgate.hosts, toolgate.value_writes";
+            server::run(&name, begun);
+        }
+        end_writer(&name);
+        until_failure_is(&store, Some(FaultKind::Disk)).await;
+        assert_final(&store, "has lost data of plugins").await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,6 +48,7 @@ DROP SEQUENCE terms;
 -- table is empty. `base` is the number of writes when the first host came back after that.
 CREATE UNLOGGED TABLE value_terms (
     host text COLLATE "C" PRIMARY KEY REFERENCES hosts (name) ON DELETE CASCADE,
+    id uuid NOT NULL DEFAULT gen_random_uuid(),
     term uuid NOT NULL,
     base bigint NOT NULL
 );
