@@ -315,6 +315,17 @@ impl Host {
         self.child.as_ref().expect("the host runs").id()
     }
 
+    /// Whether the process runs. One that has ended by itself can be started again.
+    ///
+    /// # Panics
+    /// When that is unknown.
+    #[must_use]
+    pub fn runs(&mut self) -> bool {
+        let has_ended = |child: &mut Child| child.try_wait().expect("the host is our child").is_some();
+        self.child.take_if(has_ended);
+        self.child.is_some()
+    }
+
     /// Waits until the process has ended by itself.
     ///
     /// # Panics

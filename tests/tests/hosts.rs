@@ -5,6 +5,9 @@
 #[path = "../../host/store/tests/laws/server.rs"]
 mod server;
 
+#[path = "hosts/faults.rs"]
+mod faults;
+
 use std::fs;
 
 use serde_json::{Value, json};
@@ -119,4 +122,11 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
     let mut other = other;
     other.start();
     assert_eq!(other.admin.get("/v1/status").ok(200)["store"], "ok");
+}
+
+#[test]
+fn faults_of_hosts_and_of_the_database_lose_nothing() {
+    if !Part::Postgres.is_left_out() {
+        faults::run(12, 1);
+    }
 }
