@@ -38,14 +38,14 @@ const RENEWALS: u32 = 3;
 /// The part of a lease after which a renewal that failed is tried again.
 const RETRY: u32 = 15;
 
-/// What this host tells the others.
+/// The facts that this host tells the others.
 #[derive(Default)]
 pub(super) struct Report {
     pub(super) running: AtomicU64,
     pub(super) is_draining: AtomicBool,
 }
 
-/// What is known about the hosts.
+/// The knowledge about all hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Members {
     pub(super) share: Share,

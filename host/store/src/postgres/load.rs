@@ -211,7 +211,7 @@ impl Keys {
 
 /// A transaction that has begun.
 pub(super) struct Begun {
-    /// What the commits are checked against.
+    /// The rows that the commits are checked against.
     pub(super) state: State,
     /// The row of this host. `None`: the host has ended.
     pub(super) own: Option<OwnRow>,

@@ -25,17 +25,17 @@ const SELDOM: Duration = Duration::from_secs(1);
 /// The commits of one poll.
 const PAGE: usize = 1_000;
 
-/// Commits are not told one by one if there are more since the last poll.
+/// Commits are not reported one by one if there are more since the last poll.
 const MAX_COMMITS: u64 = 10_000;
 
 pub(super) struct Poller {
     requests: Reads,
     /// Of this host.
     run: i32,
-    /// The last position that is told.
+    /// The last position that was reported.
     seen: Position,
     members: watch::Receiver<Members>,
-    /// The number of ends of hosts that is told.
+    /// The number of ends of hosts that was reported.
     ended: u64,
     news: mpsc::Sender<News>,
 }

@@ -1,4 +1,4 @@
-//! What a host knows about the other hosts on its database.
+//! The knowledge of a host about the other hosts on its database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use tokio_postgres::types::ToSql;
 use super::fault::{database_fault, no_answer, pool_fault};
 use crate::fault::fault;
 
-/// What the reads of the ports attempt.
+/// For the faults of reads.
 pub(super) const READ: &str = "read what is stored";
 
 /// The maximum number of damaged records that are counted.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::{Digest, OwnerId};
 use uuid::Uuid;
 
-/// What other hosts on the same database know about this one.
+/// The facts about a host that the other hosts on its database know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostIdentity {
     /// No two hosts that run have the same. A host that starts knows that the one before it with its name has ended.

@@ -1,4 +1,4 @@
-//! What format 3 keeps beside the logs and the records: what open turns use, and the names of the signals of open suspensions.
+//! Fills the columns and the table of format 3 that need the records: the usage of open turns, and the names of signals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
