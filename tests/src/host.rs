@@ -29,6 +29,10 @@ pub struct Setup {
     settings: String,
     tables: String,
     around: Vec<String>,
+    /// Files in its folder.
+    files: Vec<(String, String)>,
+    /// Those of another host that has the same tokens.
+    principals: Option<[Client; 4]>,
 }
 
 impl Setup {
@@ -58,6 +62,21 @@ impl Setup {
     pub fn tables(mut self, text: &str) -> Self {
         self.tables.push_str(text);
         self.tables.push('\n');
+        self
+    }
+
+    /// With a file in its folder.
+    #[must_use]
+    pub fn file(mut self, name: &str, text: &str) -> Self {
+        self.files.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// With the tokens of another host, which are in the store that both use.
+    #[must_use]
+    pub fn beside(mut self, other: &Host) -> Self {
+        let Host { agent, approver, page, admin, .. } = other;
+        self.principals = Some([agent, approver, page, admin].map(Client::clone));
         self
     }
 
@@ -115,6 +134,9 @@ impl Setup {
             rollout.unwrap_or_default()
         );
         fs::write(folder.path().join("toolgate.toml"), config).expect("a configuration is written");
+        for (name, text) in &self.files {
+            fs::write(folder.path().join(name), text).expect("a file is written");
+        }
         let address = Address::default();
         let none = Client::new(&address, None);
         let mut host = Host {
@@ -127,6 +149,11 @@ impl Setup {
             page: none.clone(),
             admin: none,
         };
+        if let Some([agent, approver, page, admin]) = self.principals {
+            let at = |client: &Client| client.at(&host.address);
+            (host.agent, host.approver, host.page, host.admin) = (at(&agent), at(&approver), at(&page), at(&admin));
+            return host;
+        }
         host.admin = host.token("root", &["admin"], None);
         host.agent = host.token("agent", &["caller"], None);
         host.approver = host.token("alice", &["approver"], None);
@@ -285,12 +312,21 @@ impl Host {
         self.child.as_ref().expect("the host runs").id()
     }
 
-    /// Waits until the process has ended by itself.
+    /// Waits until the process has ended by itself. Returns its exit code.
     ///
     /// # Panics
     /// When it does not run.
-    pub fn wait(&mut self) {
-        self.child.take().expect("the host runs").wait().expect("the host is our child");
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.take().expect("the host runs").wait().expect("the host is our child").code()
+    }
+
+    /// Tells it to stop, as a supervisor does.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn terminate(&self) {
+        let sent = Command::new("kill").args(["-TERM", &self.process().to_string()]).status();
+        assert!(sent.expect("there is `kill`").success());
     }
 
     /// A new principal with these roles, bound to a conversation if one is given.

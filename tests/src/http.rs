@@ -85,6 +85,12 @@ impl Client {
         Self { agent: agent(patience), ..self.clone() }
     }
 
+    /// The same principal at another host.
+    #[must_use]
+    pub fn at(&self, address: &Address) -> Self {
+        Self { address: address.clone(), agent: agent(PATIENCE), ..self.clone() }
+    }
+
     /// Where the host listens.
     #[must_use]
     pub fn url(&self) -> String {

@@ -44,12 +44,23 @@ pub struct StoreTable {
     /// own, and one host at a time can use the database.
     #[serde(default)]
     pub key_file: Option<PathBuf>,
+    /// How long after the last sign of life of this host others recover its calls: 3 to 300. Default: 15.
+    #[serde(default)]
+    pub lease_seconds: Option<u32>,
 }
 
 impl StoreTable {
     fn of_url(url: &str) -> Self {
         let url = url.to_owned();
-        Self { url, password_env: None, password_file: None, connections: None, host: None, key_file: None }
+        Self {
+            url,
+            password_env: None,
+            password_file: None,
+            connections: None,
+            host: None,
+            key_file: None,
+            lease_seconds: None,
+        }
     }
 
     /// The name of this host.
@@ -69,13 +80,14 @@ impl StoreTable {
 /// Without the connection string, which may contain the password.
 impl fmt::Debug for StoreTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, password_env, password_file, connections, host, key_file } = self;
+        let Self { url: _, password_env, password_file, connections, host, key_file, lease_seconds } = self;
         f.debug_struct("StoreTable")
             .field("password_env", password_env)
             .field("password_file", password_file)
             .field("connections", connections)
             .field("host", host)
             .field("key_file", key_file)
+            .field("lease_seconds", lease_seconds)
             .finish_non_exhaustive()
     }
 }
@@ -128,6 +140,11 @@ pub(super) fn check(config: &Config, source: &Source) -> Result<(), ConfigError>
     if table.password_env.is_some() && table.password_file.is_some() {
         return Err(error("the password of the store has two sources", "keep `password_env` or `password_file`"));
     }
+    if table.lease_seconds.is_some_and(|seconds| !(3..=300).contains(&seconds)) {
+        let message = "the lease of a host is not 3 to 300 seconds".to_owned();
+        let hint = "a short lease moves calls soon; a long one keeps them where they are through a short outage";
+        return Err(source.error(&["store", "lease_seconds"], message, Some(hint.to_owned())));
+    }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !(1..=MAX_NAME).contains(&table.host().len()) || !table.host().chars().all(is_plain) {
         let message = format!("the name of the host is not 1 to {MAX_NAME} letters, digits, `-`, `_` and `.`");
@@ -153,6 +170,9 @@ impl Config {
         }
         if let Some(connections) = table.connections {
             settings.readers = usize::try_from(connections.get()).unwrap_or(usize::MAX);
+        }
+        if let Some(seconds) = table.lease_seconds {
+            settings.lease = std::time::Duration::from_secs(seconds.into());
         }
         Ok(Some(settings))
     }
