@@ -40,6 +40,12 @@ impl Browser {
         self.client.send(method, path, &headers, body.as_bytes()).expect("an answer")
     }
 
+    /// The same browser at another host, whose client without a token this is.
+    #[must_use]
+    pub fn at(&self, stranger: Client) -> Self {
+        Self { client: stranger, cookie: self.cookie.clone(), csrf: self.csrf.clone() }
+    }
+
     /// The session, as the host describes it.
     #[must_use]
     pub fn whose(&self) -> Answer {

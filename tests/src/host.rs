@@ -326,12 +326,21 @@ impl Host {
         self.child.is_some()
     }
 
-    /// Waits until the process has ended by itself.
+    /// Waits until the process has ended by itself. Returns its exit code.
     ///
     /// # Panics
     /// When it does not run.
-    pub fn wait(&mut self) {
-        self.child.take().expect("the host runs").wait().expect("the host is our child");
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.take().expect("the host runs").wait().expect("the host is our child").code()
+    }
+
+    /// Tells it to stop, as a supervisor does.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn terminate(&self) {
+        let sent = Command::new("kill").args(["-TERM", &self.process().to_string()]).status();
+        assert!(sent.expect("there is `kill`").success());
     }
 
     /// A new principal with these roles, bound to a conversation if one is given.

@@ -64,7 +64,13 @@ fn second_host_on_the_database_does_not_start() {
     let second = Setup::with(&[]).settings(&format!("store = \"{url}\"")).prepare();
     let refused = second.cli(None, &["serve"]);
     assert_ne!(refused.code, 0);
-    assert!(refused.err.contains("another host uses this database (toolgate from the same machine"), "{}", refused.err);
+    assert!(
+        refused
+            .err
+            .contains("another host with the name `toolgate` uses this database (toolgate from the same machine"),
+        "{}",
+        refused.err
+    );
 }
 
 #[test]
@@ -74,6 +80,8 @@ fn commands_for_the_data_folder_say_where_the_turns_are() {
     }
     let (_, url) = server::database();
     let host = opened(&url);
+    // A folder that an older configuration used changes nothing.
+    fs::create_dir(host.data().join("store")).unwrap();
     for words in [["store", "prune"].as_slice(), &["export"], &["audit", "verify"]] {
         let refused = host.cli(None, words);
         assert_ne!(refused.code, 0, "{words:?}");

@@ -55,6 +55,7 @@ codes! {
     DigestMismatch = 409 "digest-mismatch" "The call is not the one that was shown",
     CallIdTaken = 409 "call-id-taken" "A call id was submitted before with another call",
     NotSettled = 409 "not-settled" "The turn has not ended yet",
+    DeployedPlugins = 409 "deployed-plugins" "Plugins are deployed with each host",
     LinkUsed = 409 "link-used" "The link was used before",
     Removed = 410 "removed" "The turn was removed by retention",
     TooLarge = 413 "too-large" "The body or a part of it is too large",
@@ -67,6 +68,7 @@ codes! {
     Fault = 500 "fault" "The host failed",
     Damaged = 500 "damaged" "A stored record is damaged",
     IssuerUnavailable = 503 "issuer-unavailable" "The keys of the authorization server are unknown",
+    Draining = 503 "draining" "The host ends soon",
     Loading = 503 "loading" "Plugins are still being loaded",
     StoreFailed = 503 "store-failed" "The disk of the host failed",
     NoSpace = 507 "no-space" "The disk of the host is full",
@@ -147,7 +149,7 @@ pub struct Problem {
     /// Everything that is wrong with the plugin (`plugin-refused`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingView>,
-    /// Try again after this many seconds (`busy`, `issuer-unavailable`). The header `retry-after` has the same value.
+    /// Try again after this many seconds (`busy`, `draining`, `issuer-unavailable`, `loading`). The header `retry-after` has the same value.
     pub retry_after: Option<u64>,
     /// The id of the fault in the host's log (`fault`, `damaged`).
     pub fault: Option<String>,

@@ -78,14 +78,14 @@ impl Data {
 
     /// The folder of the store. The hints are for a folder without one, and for a host with its turns in a database.
     pub(crate) fn store(&self, if_missing: &str, in_database: &str) -> Result<PathBuf, Report> {
-        let folder = self.folder()?.join("store");
-        if folder.is_dir() {
-            return Ok(folder);
-        }
         let is_in_database = Config::read(self.config.as_deref()).is_ok_and(|config| config.store.is_some());
         if is_in_database {
             let message = "the turns of this host are in a database, which the configuration names in `store`";
             return Err(Report::new(Exit::Refused, message).hint(in_database));
+        }
+        let folder = self.folder()?.join("store");
+        if folder.is_dir() {
+            return Ok(folder);
         }
         Err(Report::new(Exit::Refused, format!("there is no store in {}", folder.display())).hint(if_missing))
     }

@@ -16,11 +16,13 @@ mod conversations;
 mod delegate;
 mod deny;
 mod dev;
+mod drain;
 mod events;
 mod export;
 mod grants;
 #[cfg(feature = "mcp")]
 mod hook;
+mod hosts;
 mod journal;
 pub(crate) mod logs;
 mod man;
@@ -113,6 +115,8 @@ register! {
     upstream::Upstream,
     call::Call,
     status::Status,
+    hosts::Hosts,
+    drain::Drain,
     tools::Tools,
     submit::Submit,
     conversations::Conversations,

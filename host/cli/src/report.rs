@@ -23,6 +23,8 @@ pub(crate) enum Exit {
     HostFault = 4,
     /// A tool that a build needs is missing, or does not work.
     Tools = 5,
+    /// The host ends because it must be started again: `EX_TEMPFAIL` of sysexits.h.
+    StartAgain = 75,
 }
 
 /// A token that the user needs, and where it comes from.
@@ -122,7 +124,7 @@ impl Report {
             Exit::Refused => "plugin",
             Exit::Usage => "usage",
             Exit::Tools => "tools",
-            Exit::Unreachable | Exit::HostFault => "host",
+            Exit::Unreachable | Exit::HostFault | Exit::StartAgain => "host",
         });
         if let Some(Program { command, output }) = self.program.as_deref() {
             value["command"] = json!(command);

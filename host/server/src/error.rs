@@ -16,6 +16,9 @@ use crate::ports::{BackupError, PluginFault, PutError};
 /// The `retry-after` if an access token cannot be checked, in seconds.
 const RETRY_ISSUER: u64 = 5;
 
+/// The `retry-after` of a host that ends soon, in seconds: about as long as a restart takes.
+const RETRY_DRAINING: u64 = 5;
+
 /// The role that the principal of a request lacks, beside a response for the layers around the routes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MissingRole(pub(crate) Role);
@@ -76,6 +79,13 @@ impl Error {
     pub(crate) fn unreadable() -> Self {
         let detail = "The host cannot read its tokens now, so it cannot tell who you are. Try again later.";
         Self::new(Code::StoreFailed, detail)
+    }
+
+    /// The host ends soon. Another host may take the request at once.
+    pub(crate) fn draining(detail: impl Into<String>) -> Self {
+        let mut error = Self::new(Code::Draining, detail);
+        error.0.retry_after = Some(RETRY_DRAINING);
+        error
     }
 
     /// Plugins are still being loaded. Most take a second; a large one that must be compiled takes half a minute.
@@ -230,7 +240,8 @@ impl From<dispatch::Error> for Error {
                 Self::busy(detail, wait.unwrap_or_else(|| patience(busy.bound)))
             }
             dispatch::Error::Loading { .. } => Self::loading(detail),
-            dispatch::Error::DiskLow | dispatch::Error::Draining => Self::new(Code::NoSpace, detail),
+            dispatch::Error::DiskLow => Self::new(Code::NoSpace, detail),
+            dispatch::Error::Draining => Self::draining(detail),
             dispatch::Error::Refused(refusal) => refusal.into(),
             dispatch::Error::Fault(fault) => fault.into(),
         }

@@ -6,6 +6,7 @@ mod conversations;
 mod events;
 mod external;
 mod health;
+mod hosts;
 mod journal;
 mod logs;
 mod mcp;
@@ -83,6 +84,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(audit::chain))
         .routes(routes!(audit::checkpoint))
         .routes(routes!(backup::read))
+        .routes(routes!(hosts::list))
+        .routes(routes!(hosts::drain))
         .routes(routes!(health::status))
         .routes(routes!(health::health))
         .routes(routes!(health::readiness))

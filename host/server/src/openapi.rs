@@ -66,7 +66,7 @@ fn problems(operation: &mut Operation) {
     usual.push(("421", "`unknown-host`: the server does not accept this host name"));
     usual.push(("500", "`fault`: the host failed. Search its log for the id in `fault`"));
     let failed = "`store-failed`: the disk of the host failed";
-    let failed_or_unchecked = "`store-failed`: the disk of the host failed. `issuer-unavailable`: the access token cannot be checked now; with `retry-after`";
+    let failed_or_unchecked = "`store-failed`: the disk of the host failed. `draining`: the host ends soon; with `retry-after`. `issuer-unavailable`: the access token cannot be checked now; with `retry-after`";
     usual.push(("503", if open { failed } else { failed_or_unchecked }));
     usual.push(("507", "`no-space`: the disk of the host is full. Most reads go on"));
     let responses = &mut operation.responses.responses;

@@ -57,6 +57,12 @@ pub trait Plugins: Send + Sync {
     /// Whether plugins are still being loaded that the host had when it started.
     fn is_starting(&self) -> bool;
 
+    /// Whether other hosts must have the same plugins. Then the folder of plugins is deployed with each host, and no request changes
+    /// them.
+    fn are_deployed(&self) -> bool {
+        false
+    }
+
     /// Replaces the live component of this name.
     ///
     /// # Errors

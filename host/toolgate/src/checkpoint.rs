@@ -341,19 +341,26 @@ pub(crate) fn start(
     let Some(audit) = audit else { return Ok(None) };
     let public_key = public_key(&keys)?;
     tracing::info!(public_key, "the public key of signed checkpoints of the audit");
-    let (mut removals, data) = (handle.removals(), data.to_owned());
+    let (mut removals, data, handle) = (handle.removals(), data.to_owned(), handle.clone());
     Ok(Some(tokio::spawn(async move {
         loop {
-            match write_with(audit.as_ref(), &data, keys.clone(), clock.now()).await {
-                Ok(Some(path)) => tracing::info!(path = %path.display(), "wrote a signed checkpoint of the audit"),
-                Ok(None) => {}
-                Err(error) => tracing::error!(%error, "a signed checkpoint of the audit could not be written"),
+            // Of the hosts on one database, one writes them.
+            if handle.share().is_first() {
+                write_and_log(audit.as_ref(), &data, &keys, clock.now()).await;
             }
             if removals.changed().await.is_err() {
                 return;
             }
         }
     })))
+}
+
+async fn write_and_log(audit: &dyn Store, data: &Path, keys: &Keys, now: Timestamp) {
+    match write_with(audit, data, keys.clone(), now).await {
+        Ok(Some(path)) => tracing::info!(path = %path.display(), "wrote a signed checkpoint of the audit"),
+        Ok(None) => {}
+        Err(error) => tracing::error!(%error, "a signed checkpoint of the audit could not be written"),
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,10 @@ use crate::upstream_servers::UpstreamServers;
 /// How often a closing host checks whether its calls have ended.
 const INTERVAL: Span = Span::from_millis(20);
 
+/// How often a closed host checks whether its tasks have ended.
+#[cfg(feature = "postgres")]
+const LEAVE: usize = 250;
+
 /// A running host.
 ///
 /// Dropping it stops it like a kill: acknowledged work is stored, and the next host runs interrupted calls again.
@@ -144,6 +148,27 @@ impl Host {
         Ok(Principal::new(PrincipalId::new(name)?, Role::ALL))
     }
 
+    /// Returns when the store takes no commits until the host is started again. A store in the data folder never does this by itself.
+    pub fn final_failure(&self) -> impl Future<Output = StoreFault> + Send + use<> {
+        #[cfg(feature = "postgres")]
+        let failure = match &self.kept {
+            Kept::Database(database) => Some(database.final_failure()),
+            Kept::Memory | Kept::Folder(_) => None,
+        };
+        #[cfg(not(feature = "postgres"))]
+        let failure = None::<tokio::sync::watch::Receiver<Option<StoreFault>>>;
+        async move {
+            if let Some(mut failure) = failure
+                && let Ok(found) = failure.wait_for(Option::is_some).await
+                && let Some(fault) = found.clone()
+            {
+                return fault;
+            }
+            // It has none, or it is closed.
+            std::future::pending().await
+        }
+    }
+
     /// Waits until no call runs, at most for this time. Then syncs the store to disk and stops the host.
     ///
     /// # Errors
@@ -161,8 +186,33 @@ impl Host {
         self.log.sync().await?;
         let head = self.audit.head().await?;
         tracing::info!(%head, "the head of the audit log at the end");
+        #[cfg(feature = "postgres")]
+        if let Kept::Database(database) = &self.kept {
+            let database = database.clone();
+            drop(self);
+            leave(database).await;
+        }
         Ok(())
     }
+}
+
+/// Tells the other hosts on the database that this one has ended, when the last task of it has.
+#[cfg(feature = "postgres")]
+async fn leave(mut database: Arc<store::PostgresStore>) {
+    for _ in 0..LEAVE {
+        match Arc::try_unwrap(database) {
+            Ok(last) => {
+                // It waits for the server, which async code must not.
+                let _ = tokio::task::spawn_blocking(move || drop(last)).await;
+                return;
+            }
+            Err(used) => database = used,
+        }
+        WallClock.sleep(INTERVAL).await;
+    }
+    tracing::warn!(
+        "a task still uses the database; the other hosts find out that this one has ended when its lease ends"
+    );
 }
 
 impl Drop for RunningParts {

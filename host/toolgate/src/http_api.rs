@@ -69,6 +69,7 @@ pub async fn open(
             #[cfg(feature = "upstream")]
             upstreams: host.servers.upstreams.clone(),
             actors: host.actors.clone(),
+            are_deployed: host.files.keys.are_shared(),
         }),
         policy: Arc::new(Explaining(host.policy.clone())),
         auth: tokens,
@@ -241,6 +242,7 @@ struct LivePlugins {
     #[cfg(feature = "upstream")]
     upstreams: upstream::Upstreams,
     actors: Actors,
+    are_deployed: bool,
 }
 
 impl LivePlugins {
@@ -266,6 +268,10 @@ impl Plugins for LivePlugins {
 
     fn is_starting(&self) -> bool {
         self.registry.is_starting()
+    }
+
+    fn are_deployed(&self) -> bool {
+        self.are_deployed
     }
 
     async fn put(

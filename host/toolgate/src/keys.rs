@@ -50,6 +50,11 @@ impl Keys {
         Ok((self.key(AUDIT, "the next start makes a new key for checkpoints")?, is_new))
     }
 
+    /// Whether other hosts have the same keys, so that they can use the same database.
+    pub(crate) fn are_shared(&self) -> bool {
+        !matches!(self, Self::Folder(_))
+    }
+
     /// A key. `lost` says what happens without its file.
     fn key(&self, name: &str, lost: &str) -> io::Result<[u8; 32]> {
         match self {

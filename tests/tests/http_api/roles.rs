@@ -70,12 +70,15 @@ fn each_route_requires_its_role() {
         route("GET", "/v1/audit/checkpoint", "", [401, 403, 403, 403, 403, 404]),
         route("GET", "/v1/backup", "", [401, 403, 403, 403, 403, 200]),
         route("GET", "/v1/status", "", [401, 200, 200, 200, 200, 200]),
+        route("GET", "/v1/hosts", "", [401, 403, 403, 403, 403, 200]),
         route("GET", "/metrics", "", [401, 403, 403, 403, 403, 200]),
         route("GET", "/healthz", "", [200; 6]),
         route("GET", "/readyz", "", [200; 6]),
         route("GET", "/openapi.json", "", [200; 6]),
         // Last, because it ends the turn: an approver may see it and may not cancel it.
         route("POST", &cancel, "", [401, 403, 404, 403, 403, 403]),
+        // After it, the host takes no turns.
+        route("POST", "/v1/drain", "", [401, 403, 403, 403, 403, 200]),
     ];
     let other = host.token("other", &["caller"], None);
     let stranger = host.stranger();

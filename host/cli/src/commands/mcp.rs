@@ -111,6 +111,11 @@ impl Mcp {
         capabilities::filesystem::raise_open_files();
         sandbox::return_large_memory();
         let mut config = named_config(&self.host)?;
+        if config.store.is_some() {
+            let message = "the configuration names a database, and this command starts no host on one";
+            return Err(Report::new(Exit::Refused, message)
+                .hint("start a host with `toolgate serve` on this data folder, or name a running host with --url"));
+        }
         let plugins = self.plugins.clone().or_else(|| self.host.data.config.as_ref().map(|_| config.plugins_folder()));
         let missing =
             || Report::new(Exit::Usage, "the folder of plugins is missing").hint(format!("{ELSEWHERE}: --plugins DIR"));
@@ -134,7 +139,7 @@ impl Mcp {
         let signal = stop_signal()?;
         let endpoint = opened.endpoint.clone();
         let (stop, stopping) = oneshot::channel::<()>();
-        let mut serving = tokio::spawn(opened.serve(async move {
+        let mut serving = tokio::spawn(opened.serve(Duration::ZERO, async move {
             // Its sender is dropped when the client has ended.
             let _ = stopping.await;
         }));

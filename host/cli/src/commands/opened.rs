@@ -6,21 +6,26 @@ mod clients;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use dispatch::ports::Clock as _;
+use domain::Span;
 use server::Tls;
 use tokio::net::TcpListener;
 use toolgate::config::{Config, ServerTable};
 use toolgate::tokens::Tokens;
-use toolgate::{Host, OpenError};
+use toolgate::{Host, OpenError, WallClock};
 
 use crate::address::Published;
 use crate::report::{Exit, Report};
 
 /// How long calls may continue after the last request is answered.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How often a host that ends checks whether its calls have ended.
+const INTERVAL: Span = Span::from_millis(20);
 
 /// A host with its HTTP API open, and the address that it listens on.
 pub(super) struct Opened {
@@ -100,19 +105,53 @@ impl Opened {
         }))
     }
 
-    /// Serves the API until `stopped` returns, and closes the host.
-    pub(super) async fn serve(self, stopped: impl Future<Output = ()> + Send + 'static) -> Result<(), Report> {
-        let Self { host, listener, ports, connections, tls, address, .. } = self;
+    /// Serves the API until `stopped` returns. Then running calls have the time `drain`, and new turns are refused. Closes the host.
+    pub(super) async fn serve(
+        self,
+        drain: Duration,
+        stopped: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), Report> {
+        let Self { host, tokens, listener, ports, connections, tls, address, .. } = self;
+        // What holds the store ends before the host is closed.
+        drop(tokens);
+        #[cfg(feature = "mcp")]
+        drop(self.endpoint);
         let router = server::router_with_pages(ports, console::router());
+        let (handle, failing) = (host.handle().clone(), host.final_failure());
+        let failure = Arc::new(OnceLock::new());
+        let found = failure.clone();
         let stopped = async move {
-            stopped.await;
+            tokio::select! {
+                () = stopped => drained(&handle, drain).await,
+                fault = failing => {
+                    tracing::error!(%fault, "the store takes no commits until the host is started again, so the host ends");
+                    let _ = found.set(fault);
+                }
+            }
             // Before the listener closes: then somebody else can listen at the address.
             drop(address);
         };
         let served = server::serve(listener, router, connections, tls, stopped).await;
+        if let Some(fault) = failure.get() {
+            let message = "the store takes no commits until the host is started again";
+            return Err(Report::new(Exit::StartAgain, message).because(fault));
+        }
         let closed = host.close(GRACE).await;
         served.context("the HTTP server failed")?;
         closed.map_err(|fault| Report::new(Exit::HostFault, fault.to_string()))
+    }
+}
+
+/// Takes no new turns, and waits until no call runs, at most for this time.
+async fn drained(handle: &dispatch::Handle, at_most: Duration) {
+    handle.drain();
+    let quiet = async {
+        while handle.counts().running_calls > 0 {
+            WallClock.sleep(INTERVAL).await;
+        }
+    };
+    if tokio::time::timeout(at_most, quiet).await.is_err() {
+        tracing::info!("some calls still run after the time for draining");
     }
 }
 

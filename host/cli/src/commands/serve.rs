@@ -35,7 +35,8 @@ Examples:
 The host answers at once and loads the plugins meanwhile; `toolgate status` shows which are loading. A component that is put \
 into the folder is live within a second if `toolgate build` or `toolgate check` has compiled it for you, and otherwise after \
 the time that compiling takes: a second for Rust and C, half a minute for Python on two cores. The host refuses a component \
-with findings and keeps the old one. Ctrl-C or SIGTERM stops the host. Calls get a few seconds to finish; the next start runs the others again.
+with findings and keeps the old one. Ctrl-C or SIGTERM stops the host: it takes no new turns, \
+and calls get `server.drain_seconds` to finish. The next start, or another host on the database, runs the others again.
 
 SIGHUP is ignored: the host reads plugins and tokens again when they change, and the configuration only when it starts.")]
 pub(crate) struct Serve {
@@ -111,6 +112,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     }
     (config.plugins, config.data) = (Some(plugins.clone()), Some(data.clone()));
     let (hosts, limits) = (std::mem::take(&mut config.hosts), affordable(config.server.clone()));
+    let drain = limits.drain();
     std::fs::create_dir_all(&plugins).with_context(|| format!("cannot make the folder {}", plugins.display()))?;
 
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
@@ -122,7 +124,7 @@ async fn serve(args: Serve, terminal: &Terminal) -> Result<(), Report> {
     let messages = Messages { terminal: *terminal, json: args.json };
     messages.listening(opened.host.data(), (opened.scheme, opened.listen), opened.is_first_start)?;
     tokio::spawn(messages.ready(opened.host.handle().clone(), opened.host.registry().clone(), plugins));
-    opened.serve(stopped(stop)).await?;
+    opened.serve(drain, stopped(stop)).await?;
     messages.stopped();
     Ok(())
 }

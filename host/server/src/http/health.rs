@@ -50,10 +50,13 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
     get, path = "/readyz", operation_id = "read_readiness", tag = "host", security(()),
     responses(
         (status = 200, description = "It is ready", body = Health),
-        (status = 503, description = "`loading`: the host has started and still loads plugins. `store-failed`: its disk failed"),
+        (status = 503, description = "`loading`: the host has started and still loads plugins. `draining`: it ends soon. `store-failed`: its disk failed"),
     )
 )]
 pub(crate) async fn readiness(State(app): State<App>, params: Params<NoParams>) -> Result<Response> {
+    if app.ports.handle.is_draining() {
+        return Err(Error::draining("the host ends soon and takes no new turns"));
+    }
     if app.ports.plugins.is_starting() {
         return Err(Error::loading("the host has started and still loads plugins"));
     }

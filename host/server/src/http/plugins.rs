@@ -47,6 +47,7 @@ pub(crate) async fn list(
     responses(
         (status = 200, description = "The plugin, live", body = api::PluginView),
         (status = 403, description = "`not-allowed`"),
+        (status = 409, description = "`deployed-plugins`: several hosts use the database"),
         (status = 408, description = "`too-slow`: the component did not arrive in time"),
         (status = 413, description = "`too-large`"),
         (status = 422, description = "`plugin-refused`: with all `findings`"),
@@ -59,6 +60,7 @@ pub(crate) async fn put(
     Params(NoParams {}): Params<NoParams>,
     body: Body,
 ) -> Result<Response> {
+    check_deployment(&app)?;
     let limit = Limit::fixed(app.ports.settings.component_bytes);
     let component = body::bytes(&app, Some(&by.id), body, limit).await?;
     let (plugins, unread) = (app.ports.plugins.clone(), app.small(&by));
@@ -75,6 +77,7 @@ pub(crate) async fn put(
         (status = 200, description = "It is no longer live", body = api::Removed),
         (status = 403, description = "`not-allowed`"),
         (status = 404, description = "`not-found`"),
+        (status = 409, description = "`deployed-plugins`: several hosts use the database"),
     )
 )]
 pub(crate) async fn remove(
@@ -83,10 +86,21 @@ pub(crate) async fn remove(
     Segments(OnePlugin { name: Id(name) }): Segments<OnePlugin>,
     Params(NoParams {}): Params<NoParams>,
 ) -> Result<Response> {
+    check_deployment(&app)?;
     let (plugins, unread, removed) = (app.ports.plugins.clone(), app.small(&by), name.to_string());
     if run_despite_disconnect(async move { plugins.remove(name, by.id).await }).await?? {
         respond(unread, &api::Removed { removed })
     } else {
         Err(Error::new(Code::NotFound, format!("there is no plugin {removed}")))
     }
+}
+
+/// Refuses a change at one host only.
+fn check_deployment(app: &App) -> Result<()> {
+    if app.ports.plugins.are_deployed() {
+        let detail = "several hosts can use the database of this host, and all need the same plugins: put the component into the \
+                      folder of plugins of each host";
+        return Err(Error::new(Code::DeployedPlugins, detail));
+    }
+    Ok(())
 }

@@ -38,10 +38,13 @@ async fn every_route_authenticates_and_checks_roles() {
         ("GET", "/v1/audit/checkpoint".into()),
         ("GET", "/v1/backup".into()),
         ("GET", "/v1/status".into()),
+        ("GET", "/v1/hosts".into()),
         ("GET", "/metrics".into()),
         ("GET", "/healthz".into()),
         ("GET", "/readyz".into()),
         ("GET", "/openapi.json".into()),
+        // Last, because the host takes no turns afterwards.
+        ("POST", "/v1/drain".into()),
     ];
     let mut table = String::new();
     for (method, path) in ports {
@@ -76,10 +79,12 @@ async fn every_route_authenticates_and_checks_roles() {
         GET /v1/audit/checkpoint 401 401 403 403 403 403 403 200
         GET /v1/backup 401 401 403 403 403 403 403 200
         GET /v1/status 401 401 200 200 200 200 200 200
+        GET /v1/hosts 401 401 403 403 403 403 403 200
         GET /metrics 401 401 403 403 403 403 403 200
         GET /healthz 200 200 200 200 200 200 200 200
         GET /readyz 200 200 200 200 200 200 200 200
         GET /openapi.json 200 200 200 200 200 200 200 200
+        POST /v1/drain 401 401 403 403 403 403 403 200
     "#]]
     .assert_eq(&table);
 }

@@ -75,15 +75,17 @@ async fn document_lists_every_route_with_its_problems() {
         POST /v1/conversations/{conversation}/turns 200 201 202 400 401 403 404 408 409 410 413 415 421 422 429 500 503 507
         GET /v1/conversations/{conversation}/turns/{turn} 200 400 401 403 404 409 410 421 429 500 503 507
         POST /v1/conversations/{conversation}/turns/{turn}/cancel 200 400 401 403 404 410 421 429 500 503 507
+        POST /v1/drain 200 400 401 403 421 429 500 503 507
         GET /v1/events 200 400 401 403 421 429 500 503 507
+        GET /v1/hosts 200 400 401 403 421 429 500 503 507
         POST /v1/links/{link} 200 400 401 403 408 409 413 415 421 422 429 500 503 507
         GET /v1/pending 200 400 401 403 421 422 429 500 503 507
         GET /v1/pending/counts 200 400 401 403 421 429 500 503 507
         GET /v1/pending/events 200 400 401 403 421 429 500 503 507
         POST /v1/pending/resolve 200 400 401 403 408 413 415 421 422 429 500 503 507
         GET /v1/plugins 200 400 401 403 421 429 500 503 507
-        PUT /v1/plugins/{name} 200 400 401 403 408 413 421 422 429 500 503 507
-        DELETE /v1/plugins/{name} 200 400 401 403 404 421 429 500 503 507
+        PUT /v1/plugins/{name} 200 400 401 403 408 409 413 421 422 429 500 503 507
+        DELETE /v1/plugins/{name} 200 400 401 403 404 409 421 429 500 503 507
         POST /v1/policy/explain 200 400 401 403 404 408 413 415 421 422 429 500 503 507
         GET /v1/session 200 400 401 403 421 429 500 503 507
         POST /v1/session 200 400 401 403 408 413 415 421 422 429 500 503 507

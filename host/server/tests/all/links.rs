@@ -79,6 +79,8 @@ async fn link_gives_access_to_its_suspension_only() {
         ("GET", "/v1/audit/chain".into()),
         ("GET", "/v1/audit/checkpoint".into()),
         ("GET", "/v1/status".into()),
+        ("GET", "/v1/hosts".into()),
+        ("POST", "/v1/drain".into()),
         ("GET", "/metrics".into()),
     ] {
         let body = (method == "POST").then_some(r#"{"decision":"approve"}"#);
@@ -106,6 +108,8 @@ async fn link_gives_access_to_its_suspension_only() {
         403 GET /v1/audit/chain
         403 GET /v1/audit/checkpoint
         403 GET /v1/status
+        403 GET /v1/hosts
+        403 POST /v1/drain
         403 GET /metrics
     "#]]
     .assert_eq(&table);

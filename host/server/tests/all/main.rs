@@ -10,6 +10,7 @@ mod browsers;
 mod connections;
 mod cross_origin;
 mod document;
+mod draining;
 mod events;
 mod external;
 mod formats;

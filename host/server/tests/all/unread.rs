@@ -81,6 +81,7 @@ async fn every_response_counts_until_it_was_read() {
         ("alice", "GET", "/v1/session".to_owned()),
         ("root", "GET", "/v1/plugins".to_owned()),
         ("root", "GET", "/v1/status".to_owned()),
+        ("root", "GET", "/v1/hosts".to_owned()),
         ("root", "GET", "/v1/audit".to_owned()),
         ("root", "GET", "/v1/audit/chain".to_owned()),
     ] {

@@ -36,6 +36,8 @@ struct Tokens {
     lookups: AtomicU64,
     /// Whether a refresh never ends.
     hang: AtomicBool,
+    /// Whether they cannot be read.
+    is_unreadable: AtomicBool,
 }
 
 #[async_trait]
@@ -46,8 +48,15 @@ impl Authenticate for Names {
         }
     }
 
+    fn is_readable(&self) -> bool {
+        !self.0.is_unreadable.load(Ordering::Relaxed)
+    }
+
     fn principal(&self, token: &str) -> Option<Principal> {
         self.0.lookups.fetch_add(1, Ordering::Relaxed);
+        if !self.is_readable() {
+            return None;
+        }
         if self.0.revoked.lock().unwrap().contains(token) {
             return None;
         }
@@ -307,6 +316,11 @@ impl TestServer {
     /// From now on the tokens cannot be read.
     pub(crate) fn hang_tokens(&self) {
         self.tokens.hang.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on the tokens cannot be read, or can be read again.
+    pub(crate) fn make_tokens_readable(&self, readable: bool) {
+        self.tokens.is_unreadable.store(!readable, Ordering::Relaxed);
     }
 
     /// Revokes a token.
