@@ -63,13 +63,13 @@ pub trait RemoteComponents: Send + Sync {
     /// If it cannot be read.
     fn record(&self, component: Digest) -> io::Result<Option<Vec<u8>>>;
 
-    /// These components are live now. Returns those of them that are kept.
+    /// These components are live, or calls need them. Returns those of them that are kept.
     ///
     /// # Errors
     /// If they may still be taken for unused.
     fn live(&self, components: &HashSet<Digest>) -> io::Result<HashSet<Digest>>;
 
-    /// Removes the components that are not pinned and that no host had live for this time. Returns how many.
+    /// Removes the components that are not pinned and that no host needed for this time. Returns how many.
     ///
     /// # Errors
     /// If they may not be removed.
@@ -121,11 +121,11 @@ impl Components {
         remote.keep(digest, bytes, &record)
     }
 
-    /// Tells the other hosts that these components are live. Keeps those for them that are missing there.
-    pub(crate) fn share_live(&self, live: &HashSet<Digest>) -> io::Result<()> {
+    /// Tells the other hosts that these components are needed. Keeps those for them that only the folder has.
+    pub(crate) fn share_needed(&self, needed: &HashSet<Digest>) -> io::Result<()> {
         let Some(remote) = &self.remote else { return Ok(()) };
-        let kept = remote.live(live)?;
-        for digest in live.difference(&kept) {
+        let kept = remote.live(needed)?;
+        for digest in needed.difference(&kept) {
             if let Some(bytes) = self.own_bytes(*digest)? {
                 self.share(*digest, &bytes)?;
             }

@@ -159,17 +159,17 @@ impl Registry {
         blocking(move || shared.collect(in_use)).await?
     }
 
-    /// Tells the other hosts which components are live here, so that none of them removes those that hosts share. Repeat it more
-    /// often than [`Registry::collect_shared`] requires.
+    /// Tells the other hosts which components are live here or in use, so that none of them removes those that hosts share. Repeat it
+    /// more often than [`Registry::collect_shared`] requires. Keeps for them those that only this host has.
     ///
     /// # Errors
     /// If the others may not know it.
-    pub async fn share_live(&self) -> io::Result<()> {
+    pub async fn share(&self, in_use: HashSet<Digest>) -> io::Result<()> {
         let shared = self.shared.clone();
-        blocking(move || shared.components.share_live(&shared.live())).await?
+        blocking(move || shared.components.share_needed(&(&in_use | &shared.live()))).await?
     }
 
-    /// Removes the components that hosts share, are not in use, and were live at no host for this time. Returns how many.
+    /// Removes the components that hosts share, are not in use, and that no host needed for this time. Returns how many.
     ///
     /// # Errors
     /// If they may not be removed.

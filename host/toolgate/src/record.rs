@@ -86,12 +86,14 @@ pub(crate) async fn collect(log: Arc<impl Log + Indexes + ?Sized>, plugins: Regi
     }
 }
 
-/// Removes components of this host and, if it is the first one, those that hosts share. A component that was live at no host for
-/// two intervals is in no newer turn than those that are read here.
+/// Removes components of this host and, if it is the first one, those that hosts share. A component that no host needed for two
+/// intervals is in no newer turn than those that are read here.
 async fn collect_once<S: Log + Indexes + ?Sized>(log: &S, plugins: &Registry, handle: &Handle) -> io::Result<usize> {
     plugins.loaded().await;
-    plugins.share_live().await?;
-    let in_use = in_use(log).await.map_err(io::Error::other)?;
+    let in_use = in_use(log).await.map_err(io::Error::other);
+    // The live ones stay also if the turns cannot be read here.
+    plugins.share(in_use.as_ref().map_or_else(|_| HashSet::new(), HashSet::clone)).await?;
+    let in_use = in_use?;
     let removed = plugins.collect(in_use.clone()).await?;
     if handle.share().is_first() {
         plugins.collect_shared(in_use, 2 * INTERVAL).await?;

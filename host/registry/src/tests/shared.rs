@@ -122,7 +122,7 @@ async fn component_that_cannot_be_shared_is_not_live() {
 }
 
 #[tokio::test]
-async fn shared_components_stay_while_a_host_has_them_live() {
+async fn shared_components_stay_while_a_host_needs_them() {
     let remote = Arc::new(InMemory::default());
     let (a, b) = (TestRegistry::sharing(remote.clone()), TestRegistry::sharing(remote.clone()));
     let old = a.load("guest", &one("old")).expect("loads").component;
@@ -130,11 +130,13 @@ async fn shared_components_stay_while_a_host_has_them_live() {
     let live = a.load("guest", &one("live")).expect("loads").component;
     let collect = || b.registry.collect_shared(HashSet::from([pinned]), AGE);
     assert_eq!(collect().await.expect("collects"), 0, "all of them were live");
-    a.registry.share_live().await.expect("shares");
+    a.registry.share(HashSet::new()).await.expect("shares");
     assert_eq!(collect().await.expect("collects"), 1);
     assert_eq!([old, pinned, live].map(|component| remote.has(component)), [false, true, true]);
-    // It is kept again if it was lost.
+    // The components that are needed are kept again if they were lost.
     remote.kept.lock().unwrap().clear();
-    a.registry.share_live().await.expect("shares");
-    assert_eq!([old, pinned, live].map(|component| remote.has(component)), [false, false, true]);
+    b.registry.share(HashSet::from([pinned])).await.expect("shares");
+    assert!(remote.kept.lock().unwrap().is_empty(), "it does not have it");
+    a.registry.share(HashSet::from([pinned])).await.expect("shares");
+    assert_eq!([old, pinned, live].map(|component| remote.has(component)), [false, true, true]);
 }

@@ -79,7 +79,7 @@ impl SharedComponents {
         self.read(RECORD, component, "record").await
     }
 
-    /// These components are live now. Returns those of them that are kept.
+    /// These components are live, or calls need them. Returns those of them that are kept.
     ///
     /// # Errors
     /// [`StoreFault`].
@@ -89,7 +89,7 @@ impl SharedComponents {
         rows.iter().map(|row| digest(row, "digest")).collect()
     }
 
-    /// Removes the components that are not pinned and that no host had live for this time. Returns how many.
+    /// Removes the components that are not pinned and that no host needed for this time. Returns how many.
     ///
     /// # Errors
     /// [`StoreFault`]. If no answer arrived, they may have been removed.
