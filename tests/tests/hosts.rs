@@ -73,6 +73,24 @@ fn call_that_waits_is_answered_at_another_host() {
 }
 
 #[test]
+fn call_runs_at_a_host_that_lacks_its_plugin() {
+    if Part::Postgres.is_left_out() {
+        return;
+    }
+    let (_, url) = server::database();
+    let mut a = host(&url, "a", &["lab"], None);
+    let b = host(&url, "b", &[], Some(&a));
+    let call = json!([{"id": "gated", "tool": "gated_key", "arguments": {"ms": 1}}]);
+    let waits = a.agent.submit("c", call);
+    assert_eq!(b.admin.get("/v1/tools").ok(200)["tools"], json!([]));
+    // Only the database has the component now.
+    a.kill();
+    let _ = b.approver.resolve(&suspension_of(&waits), json!({"decision": "approve"})).ok(200);
+    let settled = b.agent.settled(&waits);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled}");
+}
+
+#[test]
 fn calls_of_a_killed_host_are_carried_on() {
     let Some((mut a, b)) = two(&["lab"]) else { return };
     let sleeps = json!([{"id": "long", "tool": "sleep", "arguments": {"ms": 30_000}}]);
@@ -127,6 +145,6 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
 #[test]
 fn faults_of_hosts_and_of_the_database_lose_nothing() {
     if !Part::Postgres.is_left_out() {
-        faults::run(12, 1);
+        faults::run(8, 1);
     }
 }

@@ -104,7 +104,7 @@ impl LedgerHost {
         let mut settings = RegistrySettings::new(data);
         settings.plugins.insert(name.clone(), granted);
         let world = World::default();
-        let registry = Registry::open(settings, engine, world.clock.clone(), Arc::new(|_| {})).await.unwrap();
+        let registry = Registry::open(settings, engine, world.clock.clone(), Arc::new(|_| {}), None).await.unwrap();
         registry.load(name, plugin("ledger")).await.unwrap();
         let host = Dispatcher::start(world.parts(Arc::new(registry)));
         Self { world, handle: host.handle(), _host: host, caller: principal("caller", Role::Caller), calls: 0 }

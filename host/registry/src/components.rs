@@ -5,10 +5,14 @@
 //! components/<hex>.wasm    the bytes; the digest is checked at every read
 //! components/<hex>.json    the record; if it is lost, the host asks the component again
 //! ```
+//!
+//! Hosts on one database also keep components there. A host that lacks one gets it from there when a call needs it.
 
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use capabilities::Capabilities;
 use domain::{Digest, PluginName};
@@ -39,18 +43,52 @@ pub(crate) struct Known {
     pub(crate) current: bool,
 }
 
-/// The folder of components.
+/// The components that several hosts share. Its functions block their thread, so they are called only on threads for it.
+pub trait RemoteComponents: Send + Sync {
+    /// Keeps the bytes and the record of a component, which is live now.
+    ///
+    /// # Errors
+    /// If they may not be kept.
+    fn keep(&self, component: Digest, bytes: &[u8], record: &[u8]) -> io::Result<()>;
+
+    /// The bytes of a component, as they are stored.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn bytes(&self, component: Digest) -> io::Result<Option<Vec<u8>>>;
+
+    /// The record of a component.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn record(&self, component: Digest) -> io::Result<Option<Vec<u8>>>;
+
+    /// These components are live, or calls need them. Returns those of them that are kept.
+    ///
+    /// # Errors
+    /// If they may still be taken for unused.
+    fn live(&self, components: &HashSet<Digest>) -> io::Result<HashSet<Digest>>;
+
+    /// Removes the components that are not pinned and that no host needed for this time. Returns how many.
+    ///
+    /// # Errors
+    /// If they may not be removed.
+    fn collect(&self, pinned: &HashSet<Digest>, older_than: Duration) -> io::Result<usize>;
+}
+
+/// The folder of components, and the components that hosts share.
 pub(crate) struct Components {
     folder: PathBuf,
+    pub(crate) remote: Option<Arc<dyn RemoteComponents>>,
 }
 
 impl Components {
     /// Opens the folder inside the data folder, and creates it if it is missing.
-    pub(crate) fn open(data: &Path) -> io::Result<Self> {
+    pub(crate) fn open(data: &Path, remote: Option<Arc<dyn RemoteComponents>>) -> io::Result<Self> {
         let folder = data.join("components");
         std::fs::create_dir_all(&folder)?;
         files::remove_partial(&folder)?;
-        Ok(Self { folder })
+        Ok(Self { folder, remote })
     }
 
     fn bytes_path(&self, digest: Digest) -> PathBuf {
@@ -61,7 +99,7 @@ impl Components {
         self.folder.join(format!("{}.json", digest.hex()))
     }
 
-    /// Whether the bytes are stored. Does not read them.
+    /// Whether the bytes are stored in the folder. Does not read them.
     pub(crate) fn has(&self, digest: Digest) -> bool {
         self.bytes_path(digest).is_file()
     }
@@ -76,8 +114,46 @@ impl Components {
         files::write(&self.folder, &format!("{}.wasm", digest.hex()), bytes)
     }
 
-    /// The bytes. `None` if the digest is unknown. Bytes that do not match the digest are removed.
+    /// Keeps a component and its record, which are in the folder, for the other hosts.
+    pub(crate) fn share(&self, digest: Digest, bytes: &[u8]) -> io::Result<()> {
+        let Some(remote) = &self.remote else { return Ok(()) };
+        let record = files::read(&self.record_path(digest), MAX_RECORD)?.unwrap_or_default();
+        remote.keep(digest, bytes, &record)
+    }
+
+    /// Tells the other hosts that these components are needed. Keeps those for them that only the folder has.
+    pub(crate) fn share_needed(&self, needed: &HashSet<Digest>) -> io::Result<()> {
+        let Some(remote) = &self.remote else { return Ok(()) };
+        let kept = remote.live(needed)?;
+        for digest in needed.difference(&kept) {
+            if let Some(bytes) = self.own_bytes(*digest)? {
+                self.share(*digest, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes. If the folder does not have them, they may come from another host, with their record. `None` if the digest is
+    /// unknown. Blocks its thread.
     pub(crate) fn bytes(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
+        let own = self.own_bytes(digest)?;
+        let Some(remote) = self.remote.as_ref().filter(|_| own.is_none()) else { return Ok(own) };
+        let Some(bytes) = remote.bytes(digest)? else { return Ok(None) };
+        if Digest::of(&bytes) != digest {
+            tracing::error!(component = %digest, "the bytes of a component changed where hosts share it");
+            return Ok(None);
+        }
+        if self.known(digest).is_none()
+            && let Some(record) = remote.record(digest)?.filter(|record| record::read(digest, record).is_some())
+        {
+            files::write(&self.folder, &format!("{}.json", digest.hex()), &record)?;
+        }
+        self.keep(digest, &bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// The bytes in the folder. Bytes that do not match the digest are removed.
+    fn own_bytes(&self, digest: Digest) -> io::Result<Option<Vec<u8>>> {
         let path = self.bytes_path(digest);
         let bytes = files::read(&path, MAX_COMPONENT)?;
         if bytes.as_ref().is_none_or(|bytes| Digest::of(bytes) == digest) {
@@ -148,7 +224,7 @@ mod tests {
     #[test]
     fn changed_bytes_are_never_returned() {
         let data = tempfile::tempdir().expect("a folder");
-        let components = Components::open(data.path()).expect("opens");
+        let components = Components::open(data.path(), None).expect("opens");
         let digest = Digest::of("abc");
         components.keep(digest, b"abc").expect("writes");
         assert_eq!(components.bytes(digest).expect("reads"), Some(b"abc".to_vec()));
@@ -164,7 +240,7 @@ mod tests {
     #[test]
     fn records_read_back_and_strange_ones_are_ignored() {
         let data = tempfile::tempdir().expect("a folder");
-        let components = Components::open(data.path()).expect("opens");
+        let components = Components::open(data.path(), None).expect("opens");
         let digest = Digest::of("abc");
         components.describe(digest, &known()).expect("writes");
         assert_eq!(components.known(digest), Some(known()));
@@ -183,7 +259,7 @@ mod tests {
     #[test]
     fn unused_components_and_partial_files_are_removed() {
         let data = tempfile::tempdir().expect("a folder");
-        let components = Components::open(data.path()).expect("opens");
+        let components = Components::open(data.path(), None).expect("opens");
         let (old, live) = (Digest::of("old"), Digest::of("live"));
         for (digest, bytes) in [(old, b"old".as_slice()), (live, b"live")] {
             components.keep(digest, bytes).expect("writes");
@@ -195,7 +271,7 @@ mod tests {
 
         let partial = data.path().join("components/.partial-1-2-x.wasm");
         std::fs::write(&partial, "half").expect("writes");
-        Components::open(data.path()).expect("opens");
+        Components::open(data.path(), None).expect("opens");
         assert!(!partial.exists());
     }
 }

@@ -44,6 +44,7 @@ mod testing;
 mod tests;
 
 pub use capabilities::{Manifest, manifest, words};
+pub use components::RemoteComponents;
 pub use domain::LoadRule;
 pub use examine::refusal;
 pub use finding::Finding;

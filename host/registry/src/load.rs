@@ -127,6 +127,7 @@ impl Shared {
         let keep = || {
             self.components.keep(digest, bytes)?;
             examined.news.as_ref().map_or(Ok(()), |known| self.components.describe(digest, known))?;
+            self.components.share(digest, bytes)?;
             origin.write(plugin, bytes)
         };
         keep().map_err(NotLoaded::Fault)?;
@@ -208,10 +209,15 @@ impl Shared {
         Ok((!is_later && remove()?) || was)
     }
 
+    /// The digests of the live components.
+    pub(crate) fn live(&self) -> HashSet<Digest> {
+        self.catalog.load().plugins().map(|component| component.digest).collect()
+    }
+
     /// Removes the components that neither the catalog nor a call needs.
     pub(crate) fn collect(&self, mut kept: HashSet<Digest>) -> io::Result<usize> {
         let mut recent = self.loading();
-        let live: HashSet<Digest> = self.catalog.load().plugins().map(|component| component.digest).collect();
+        let live = self.live();
         kept.extend(recent.drain());
         kept.extend(&live);
         *recent = live;
@@ -233,10 +239,13 @@ impl Shared {
         Some(self.knowing(plugin, digest, self.components.known(digest)?, None))
     }
 
-    /// A component whose bytes are stored and whose record is lost or of an unknown form. Asks its guest again, which
-    /// blocks the thread. `None` if no bytes have this digest.
+    /// A component that only another host has, or whose record is lost or of an unknown form. Without a record, it asks the guest
+    /// again. Blocks its thread. `None` if no bytes have this digest.
     pub(crate) fn recall(&self, plugin: &PluginName, digest: Digest) -> io::Result<Option<Arc<Component>>> {
         let Some(bytes) = self.components.bytes(digest)? else { return Ok(None) };
+        if let Some(component) = self.component(plugin, digest) {
+            return Ok(Some(component));
+        }
         let candidate =
             Candidate { settings: &self.settings, plugin, component: digest, bytes: &bytes, owner: &|_| None };
         let (known, guest, access) = examine::again(&*self.loader, &candidate)?;

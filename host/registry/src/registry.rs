@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dispatch::ports::Clock;
 use domain::{Digest, PluginName, Tool, ToolName};
 use sandbox::Sandbox;
 
 use crate::blocking::blocking;
-use crate::components::Components;
+use crate::components::{Components, RemoteComponents};
 use crate::examine::{self, Candidate, Examined};
 use crate::guests::ComponentLoader;
 use crate::load::{LoadReport, NotLoaded};
@@ -77,7 +78,8 @@ pub enum OpenError {
 
 impl Registry {
     /// Opens the data folder, begins to load the watched folder, and watches it from then on. [`Registry::loaded`] waits
-    /// for the plugins that are there. A faulty plugin is an event, not an error.
+    /// for the plugins that are there. A faulty plugin is an event, not an error. With `remote`, every component that becomes
+    /// live is also kept there, and calls can run components that only another host has loaded.
     ///
     /// # Errors
     /// [`OpenError`] if the settings or a folder cannot be used.
@@ -86,8 +88,11 @@ impl Registry {
         engine: Sandbox,
         clock: Arc<dyn Clock>,
         events: Events,
+        remote: Option<Arc<dyn RemoteComponents>>,
     ) -> Result<Self, OpenError> {
-        blocking(move || Self::start(settings, Arc::new(engine), clock, events)).await.map_err(OpenError::Host)?
+        blocking(move || Self::start(settings, Arc::new(engine), clock, events, remote))
+            .await
+            .map_err(OpenError::Host)?
     }
 
     /// The same as [`Registry::open`] with any guests. Blocks its thread.
@@ -96,12 +101,13 @@ impl Registry {
         loader: Arc<dyn ComponentLoader>,
         clock: Arc<dyn Clock>,
         events: Events,
+        remote: Option<Arc<dyn RemoteComponents>>,
     ) -> Result<Self, OpenError> {
         let findings = settings.check();
         if !findings.is_empty() {
             return Err(OpenError::Settings(findings));
         }
-        let components = Components::open(&settings.data)
+        let components = Components::open(&settings.data, remote)
             .map_err(|source| OpenError::Folder { path: settings.data.clone(), source })?;
         let folder = settings.folder.clone();
         let shared = Arc::new(Shared::new(settings, loader, components, clock, events));
@@ -151,6 +157,29 @@ impl Registry {
         self.loaded().await;
         let shared = self.shared.clone();
         blocking(move || shared.collect(in_use)).await?
+    }
+
+    /// Tells the other hosts which components are live here or in use, so that none of them removes those that hosts share. Repeat it
+    /// more often than [`Registry::collect_shared`] requires. Keeps for them those that only this host has.
+    ///
+    /// # Errors
+    /// If the others may not know it.
+    pub async fn share(&self, in_use: HashSet<Digest>) -> io::Result<()> {
+        let shared = self.shared.clone();
+        blocking(move || shared.components.share_needed(&(&in_use | &shared.live()))).await?
+    }
+
+    /// Removes the components that hosts share, are not in use, and that no host needed for this time. Returns how many.
+    ///
+    /// # Errors
+    /// If they may not be removed.
+    pub async fn collect_shared(&self, in_use: HashSet<Digest>, older_than: Duration) -> io::Result<usize> {
+        let shared = self.shared.clone();
+        let remote = move || {
+            let remote = shared.components.remote.as_ref();
+            remote.map_or(Ok(0), |remote| remote.collect(&in_use, older_than))
+        };
+        blocking(remote).await?
     }
 
     /// The plugins with a component that is being loaded or waits to be, sorted by name.

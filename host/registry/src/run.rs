@@ -202,7 +202,7 @@ async fn find_component(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Com
     }
 }
 
-/// Asks the component of a call again if its record is lost. Runs on a thread that may wait for a guest.
+/// Gets the component of a call from another host, or asks it again if its record is lost. Runs on a thread that may wait.
 async fn recall_component(shared: &Arc<Shared>, pinned: &Pinned) -> Result<Arc<Component>, Outcome> {
     let (shared, plugin, digest) = (shared.clone(), pinned.plugin.clone(), pinned.component);
     let recall = move || shared.recall(&plugin, digest);

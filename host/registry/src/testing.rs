@@ -28,7 +28,7 @@ use tempfile::TempDir;
 use toolgate_tests::clock::SimClock;
 
 use crate::guests::{ComponentLoader, LoadedComponent, Looked};
-use crate::{Registry, RegistrySettings};
+use crate::{Registry, RegistrySettings, RemoteComponents};
 
 /// Rules over tools only: patterns, and their decisions.
 pub(crate) fn rules(rows: &[(&str, RuleEffect)]) -> OperatorRules {
@@ -250,6 +250,12 @@ impl TestRegistry {
         world
     }
 
+    /// A world that shares its components.
+    pub(crate) fn sharing(remote: Arc<dyn RemoteComponents>) -> Self {
+        let data = tempfile::tempdir().expect("a folder");
+        Self::opened(data, FakeSandbox::default(), Some(remote), |_| {})
+    }
+
     /// Waits for the plugins that were in the folder at the start.
     pub(crate) fn wait(&self) {
         // On a thread of its own, because the test may run in a runtime.
@@ -263,13 +269,23 @@ impl TestRegistry {
 
     /// A world whose plugins may still be loaded.
     pub(crate) fn starting(data: TempDir, fake: FakeSandbox, change: impl FnOnce(&mut RegistrySettings)) -> Self {
+        Self::opened(data, fake, None, change)
+    }
+
+    fn opened(
+        data: TempDir,
+        fake: FakeSandbox,
+        remote: Option<Arc<dyn RemoteComponents>>,
+        change: impl FnOnce(&mut RegistrySettings),
+    ) -> Self {
         let mut settings = RegistrySettings::new(data.path());
         change(&mut settings);
         let folder = settings.folder.clone().unwrap_or_default();
         let fake = Arc::new(fake);
         let (sender, events): (Sender<PluginEvent>, _) = channel();
         let sink = Arc::new(move |event| drop(sender.send(event)));
-        let registry = Registry::start(settings, fake.clone(), Arc::<SimClock>::default(), sink).expect("a registry");
+        let registry = Registry::start(settings, fake.clone(), Arc::<SimClock>::default(), sink, remote);
+        let registry = registry.expect("a registry");
         Self { data, folder, fake, registry, events }
     }
 

@@ -6,4 +6,5 @@ mod folder;
 mod granted;
 mod loading;
 mod running;
+mod shared;
 mod starting;

@@ -6,6 +6,7 @@
 mod audit;
 mod calls;
 mod committer;
+mod components;
 mod connect;
 mod documents;
 mod error;
@@ -54,6 +55,7 @@ use domain::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use self::components::SharedComponents;
 pub use self::documents::Documents;
 pub use self::error::PostgresError;
 pub use self::settings::{HostIdentity, PostgresSettings};
@@ -80,6 +82,7 @@ pub struct PostgresStore {
     peer: Peer,
     key_value: KeyValue,
     documents: Documents,
+    components: SharedComponents,
     failed: watch::Receiver<Option<StoreFault>>,
     final_failure: watch::Receiver<Option<StoreFault>>,
     clock_offset: watch::Receiver<i64>,
@@ -107,6 +110,7 @@ impl PostgresStore {
         let requests = |pool, attempted| Reads::new(handle.clone(), pool, deadline, attempted);
         let reads = requests(connector.readers(settings.readers)?, READ);
         let shared = Arc::new(requests(connector.writes(documents::CONNECTIONS)?, documents::ATTEMPTED));
+        let components = requests(connector.writes(components::CONNECTIONS)?, components::ATTEMPTED);
         let polls = requests(connector.readers(1)?, READ);
         let renewals = Reads::new(
             handle.clone(),
@@ -146,6 +150,7 @@ impl PostgresStore {
             peer: Peer { me, report, members, news: tokio::sync::Mutex::new(news), requests: shared.clone() },
             key_value: KeyValue::on(Arc::new(values)),
             documents: Documents::of_store(shared),
+            components: SharedComponents::new(components),
             failed,
             final_failure,
             clock_offset,
@@ -161,6 +166,12 @@ impl PostgresStore {
     #[must_use]
     pub fn documents(&self) -> Documents {
         self.documents.clone()
+    }
+
+    /// The components that all hosts share.
+    #[must_use]
+    pub fn components(&self) -> SharedComponents {
+        self.components.clone()
     }
 
     /// Milliseconds to add to the clock of this machine for that of the database.

@@ -60,6 +60,8 @@ mod record;
 #[cfg(feature = "server")]
 mod revoked;
 mod sandboxes;
+#[cfg(feature = "postgres")]
+mod shared_components;
 #[cfg(feature = "server")]
 mod shared_documents;
 #[cfg(feature = "postgres")]

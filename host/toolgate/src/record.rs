@@ -1,6 +1,7 @@
 //! Records changes of plugins in the audit log, with the principal that made them. Also removes unused components.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -74,19 +75,30 @@ pub(crate) async fn record(mut changes: Changes, handle: Handle) {
 }
 
 /// Removes components that no unfinished turn needs: at the start, and then at intervals.
-pub(crate) async fn collect(log: Arc<impl Log + Indexes + ?Sized>, plugins: Registry) {
+pub(crate) async fn collect(log: Arc<impl Log + Indexes + ?Sized>, plugins: Registry, handle: Handle) {
     let mut now = tokio::time::interval(INTERVAL);
     loop {
         now.tick().await;
-        let removed = match in_use(log.as_ref()).await {
-            Ok(in_use) => plugins.collect(in_use).await.map_err(|error| error.to_string()),
-            Err(fault) => Err(fault.to_string()),
-        };
-        match removed {
+        match collect_once(log.as_ref(), &plugins, &handle).await {
             Ok(removed) => tracing::debug!(removed, "removed components that no call needs"),
-            Err(error) => tracing::warn!(error, "components that no call needs could not be removed"),
+            Err(error) => tracing::warn!(%error, "components that no call needs could not be removed"),
         }
     }
+}
+
+/// Removes components of this host and, if it is the first one, those that hosts share. A component that no host needed for two
+/// intervals is in no newer turn than those that are read here.
+async fn collect_once<S: Log + Indexes + ?Sized>(log: &S, plugins: &Registry, handle: &Handle) -> io::Result<usize> {
+    plugins.loaded().await;
+    let in_use = in_use(log).await.map_err(io::Error::other);
+    // The live ones stay also if the turns cannot be read here.
+    plugins.share(in_use.as_ref().map_or_else(|_| HashSet::new(), HashSet::clone)).await?;
+    let in_use = in_use?;
+    let removed = plugins.collect(in_use.clone()).await?;
+    if handle.share().is_first() {
+        plugins.collect_shared(in_use, 2 * INTERVAL).await?;
+    }
+    Ok(removed)
 }
 
 /// The components that calls of unfinished turns are pinned to.

@@ -10,7 +10,7 @@ use dispatch::ports::{Clock, Disk, Store, StoreFault};
 use dispatch::{Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
-use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings};
+use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings, RemoteComponents};
 use sandbox::Sandbox;
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
@@ -37,6 +37,8 @@ use crate::keys::Keys;
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
+#[cfg(feature = "postgres")]
+use crate::shared_components::SharedComponents;
 #[cfg(all(feature = "postgres", feature = "server"))]
 use crate::shared_documents::SharedDocuments;
 use crate::upstream_servers::{UpstreamPlan, UpstreamServers};
@@ -89,7 +91,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     begin(log.clone(), clock.as_ref(), owner, [granted(&settings), servers.recorded()].concat()).await?;
     let actors = Actors::default();
     let (events, changes) = record::events(actors.clone());
-    let plugins = registry(&plan, settings, engine.clone(), clock.clone(), events).await?;
+    let plugins = registry(&plan, settings, engine.clone(), clock.clone(), events, shared_components(&kept)).await?;
 
     let rules = Arc::new(Combined::new(plan.config.operator_rules(), guards));
     let principals = Arc::<HostPrincipals>::default();
@@ -113,7 +115,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     let handle = core.handle();
     let mut tasks = vec![
         tokio::spawn(record::record(changes, handle.clone())),
-        tokio::spawn(record::collect(log.clone(), plugins.clone())),
+        tokio::spawn(record::collect(log.clone(), plugins.clone(), handle.clone())),
     ];
     tasks.extend(measuring);
     // Turns in memory are not audited after this run.
@@ -166,8 +168,9 @@ async fn registry(
     engine: Sandbox,
     clock: Arc<dyn Clock>,
     events: Events,
+    shared: Option<Arc<dyn RemoteComponents>>,
 ) -> Result<Registry, OpenError> {
-    let plugins = Registry::open(settings, engine, clock, events).await?;
+    let plugins = Registry::open(settings, engine, clock, events, shared).await?;
     if !plan.background {
         plugins.loaded().await;
     }
@@ -268,6 +271,16 @@ fn host_files(plan: &Plan, data: &Path, kept: &Kept) -> Result<HostFiles, OpenEr
     }
     let _ = (plan, kept);
     Ok(HostFiles { keys: Keys::Folder(folder.clone()), folder, shared: None })
+}
+
+/// The components that all hosts on one database share.
+fn shared_components(kept: &Kept) -> Option<Arc<dyn RemoteComponents>> {
+    #[cfg(feature = "postgres")]
+    if let Kept::Database(database) = kept {
+        return Some(Arc::new(SharedComponents::new(database.components())));
+    }
+    let _ = kept;
+    None
 }
 
 /// The store, unless it is in memory.

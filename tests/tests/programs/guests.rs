@@ -99,7 +99,8 @@ impl Guests {
             settings.plugins.insert(plugin.clone(), granted);
             runtime().block_on(async {
                 let (clock, sandbox) = (Arc::<SimClock>::default(), sandbox.clone());
-                let registry = Registry::open(settings, sandbox, clock, Arc::new(|_| {})).await.expect("a registry");
+                let registry = Registry::open(settings, sandbox, clock, Arc::new(|_| {}), None).await;
+                let registry = registry.expect("a registry");
                 registry.load(plugin.clone(), illegal("program")).await.expect("the plugin loads");
                 Arc::new(registry)
             })

@@ -239,7 +239,7 @@ fn settings_that_contradict_themselves_open_nothing() {
     let mut settings = RegistrySettings::new(data.path());
     settings.default_expires = Span::ZERO;
     let fake = Arc::new(crate::testing::FakeSandbox::default());
-    let opened = Registry::start(settings, fake, Arc::<SimClock>::default(), Arc::new(|_| {}));
+    let opened = Registry::start(settings, fake, Arc::<SimClock>::default(), Arc::new(|_| {}), None);
     assert!(matches!(opened, Err(OpenError::Settings(findings)) if findings.len() == 1));
 }
 

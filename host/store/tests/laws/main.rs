@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod appending;
+#[cfg(feature = "postgres")]
+mod components;
 mod damage;
 mod deliveries;
 #[cfg(feature = "postgres")]
