@@ -8,13 +8,12 @@ use crate::cluster::Member;
 use async_trait::async_trait;
 use dispatch::ports::{
     AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
-    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Footprint, Head, Health, Indexes, JournalPage,
-    Journals, Loaded, Log, NewFacts, News, Outbox, Page, Peers, Position, RowChange, RunLog, Share, StandingApprovals,
-    Store, StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
+    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, JournalPage, Journals,
+    Loaded, Log, NewFacts, Outbox, Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault,
+    StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, OwnerId, PrincipalId, StandingId, SuspensionId, Timestamp, ToolName,
-    TurnId,
+    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
     effect::Due,
     event::HostStarted,
     journal::JournalBounds,
@@ -119,6 +118,12 @@ impl MortalStore {
             loading: Mutex::default(),
             member: None,
         }
+    }
+
+    /// This host among the others on its store, if there may be some.
+    #[must_use]
+    pub fn member(&self) -> Option<&Arc<Member>> {
+        self.member.as_ref()
     }
 
     /// The store of a host that shares it with others.
@@ -308,52 +313,6 @@ impl Log for MortalStore {
 
     async fn sync(&self) -> Result<(), StoreFault> {
         self.inner.sync().await
-    }
-}
-
-#[async_trait]
-impl Peers for MortalStore {
-    fn is_shared(&self) -> bool {
-        self.member.is_some()
-    }
-
-    fn share(&self) -> Share {
-        self.member.as_ref().map_or(Share::ALL, |member| member.share())
-    }
-
-    async fn news(&self) -> News {
-        match &self.member {
-            Some(member) => member.news().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    async fn ended_hosts(&self, owners: Vec<OwnerId>) -> Result<Vec<OwnerId>, StoreFault> {
-        match &self.member {
-            Some(member) => member.ended_hosts(owners).await,
-            None => Ok(owners),
-        }
-    }
-
-    async fn attached(&self, conversation: &ConversationId) -> Result<Vec<ToolName>, StoreFault> {
-        match &self.member {
-            Some(member) => member.attached(conversation).await,
-            None => Ok(Vec::new()),
-        }
-    }
-
-    async fn attach(&self, conversation: &ConversationId, tools: Vec<ToolName>) -> Result<(), StoreFault> {
-        match &self.member {
-            Some(member) => member.attach(conversation, tools).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn open_turns(&self, of: Option<&PrincipalId>) -> Result<Option<Footprint>, StoreFault> {
-        match &self.member {
-            Some(member) => member.open_turns(of).await,
-            None => Ok(None),
-        }
     }
 }
 

@@ -87,13 +87,13 @@ fn drained_host_leaves_new_turns_to_the_others() {
         "{}",
         drained.err
     );
-    let body = json!({"calls": [{"id": "1", "tool": "lab_sleep", "arguments": {"ms": 1}}]});
+    let body = json!({"calls": [{"id": "1", "tool": "sleep", "arguments": {"ms": 1}}]});
     let refused = a.agent.post("/v1/conversations/c/turns", &body);
     refused.problem(503, "draining");
     assert_eq!(refused.headers["retry-after"], "5");
     a.stranger().get("/readyz").problem(503, "draining");
     assert_eq!(b.stranger().get("/readyz").status, 200);
-    assert_eq!(outcomes(&b.agent.call("c", "lab_sleep", json!({"ms": 1}))), ["ok"]);
+    assert_eq!(outcomes(&b.agent.call("c", "sleep", json!({"ms": 1}))), ["ok"]);
     // The others read it with the next renewal.
     b.admin.until("/v1/hosts", |answer| (answer.json()["hosts"][0]["draining"] == true).then_some(()));
     let said = b.cli(None, &["hosts"]);
@@ -111,10 +111,10 @@ fn drained_host_leaves_new_turns_to_the_others() {
 #[test]
 fn terminated_host_ends_its_calls_and_leaves_at_once() {
     let Some((mut a, b)) = two() else { return };
-    let sleeps = json!({"calls": [{"id": "1", "tool": "lab_sleep", "arguments": {"ms": 3_000}}]});
+    let sleeps = json!({"calls": [{"id": "1", "tool": "sleep", "arguments": {"ms": 3_000}}]});
     let runs = a.agent.post("/v1/conversations/c/turns?wait_ms=0", &sleeps);
     let runs = runs.json();
-    a.agent.until(&path(&runs), |turn| (turn.json()["calls"][0]["state"] == "running").then_some(()));
+    a.agent.until(&path(&runs), |turn| (turn.json()["calls"][0]["attempt"] == 1).then_some(()));
     a.terminate();
     a.stranger().until("/readyz", |answer| (answer.status == 503).then_some(()));
     a.agent.post("/v1/conversations/c/turns", &sleeps).problem(503, "draining");
@@ -133,7 +133,7 @@ fn plugins_are_not_changed_at_one_host_only() {
         let problem = answer.problem(409, "deployed-plugins");
         assert!(problem["detail"].as_str().unwrap().contains("folder of plugins of each host"), "{problem}");
     }
-    assert_eq!(outcomes(&a.agent.call("c", "lab_sleep", json!({"ms": 1}))), ["ok"]);
+    assert_eq!(outcomes(&a.agent.call("c", "sleep", json!({"ms": 1}))), ["ok"]);
 }
 
 #[test]
@@ -155,12 +155,15 @@ fn final_failure_of_the_store_ends_the_host() {
     }
     let (name, url) = server::database();
     let mut host = setup(&url, "a").start();
-    assert_eq!(outcomes(&host.agent.call("c", "lab_sleep", json!({"ms": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "sleep", json!({"ms": 1}))), ["ok"]);
     // As a server without the last commits.
     server::run(&name, "UPDATE toolgate.head SET position = position - 1");
+    let body = json!({"calls": [{"id": "2", "tool": "sleep", "arguments": {"ms": 1}}]});
+    assert_eq!(host.agent.post("/v1/conversations/c/turns", &body).status, 503);
     assert_eq!(host.wait(), Some(75));
     let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
     assert!(log.contains("so the host ends"), "{log}");
+    server::run(&name, "UPDATE toolgate.head SET position = position + 1");
     host.start();
     assert_eq!(host.admin.get("/v1/status").ok(200)["store"], "ok");
 }
@@ -184,10 +187,10 @@ fn host_on_a_folder_is_alone_and_can_be_drained() {
     let alone = host.cli(None, &["hosts"]);
     assert!(alone.code == 0 && alone.out.is_empty() && alone.err.contains("only host"), "{}{}", alone.out, alone.err);
     assert_eq!(host.cli(None, &["drain", "--json"]).out, "{\"draining\":true,\"running_calls\":0}\n");
-    let body = json!({"calls": [{"id": "1", "tool": "lab_sleep", "arguments": {"ms": 1}}]});
+    let body = json!({"calls": [{"id": "1", "tool": "sleep", "arguments": {"ms": 1}}]});
     host.agent.post("/v1/conversations/c/turns", &body).problem(503, "draining");
     host.terminate();
     assert_eq!(host.wait(), Some(0));
     host.start();
-    assert_eq!(outcomes(&host.agent.call("c", "lab_sleep", json!({"ms": 1}))), ["ok"]);
+    assert_eq!(outcomes(&host.agent.call("c", "sleep", json!({"ms": 1}))), ["ok"]);
 }

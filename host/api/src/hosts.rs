@@ -30,7 +30,7 @@ pub struct HostView {
     pub address: Option<String>,
     /// When it started.
     pub since: String,
-    /// When it last told the database that it is alive.
+    /// When it last renewed its lease.
     pub renewed_at: String,
     /// The calls that it runs.
     pub running_calls: u64,

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use domain::Turn;
 
-use crate::footprint::Footprint;
-use crate::ports::{AppendError, Commit, Log, RowChange};
+use crate::ports::{AppendError, Commit, Footprint, Log, RowChange};
 
 /// Adds rows to a commit before it is appended. A kill loses none of them, because they are written together with the
 /// events.

@@ -1,9 +1,9 @@
-//! The part of its caller's quota that one turn uses.
+//! The usage of a submission, and the changes of the usage of open turns.
 
-use domain::{Call, Json, Outcome, Turn};
+use domain::Json;
 
 use crate::committer::{Contributor, TurnChange};
-use crate::ports::{Commit, RowChange};
+use crate::ports::{Commit, Footprint, RowChange};
 use crate::request::{CallRequest, TurnRequest};
 
 /// Contributes the change of what a principal's open turns use, for a store that counts it.
@@ -17,57 +17,12 @@ impl Contributor for OpenTurns {
     }
 }
 
-/// The size of what a guest, a client or a person put into an outcome.
-pub(crate) fn text(outcome: &Outcome) -> usize {
-    match outcome {
-        Outcome::Failed(failure) => failure.message.len(),
-        Outcome::Denied(reason) => reason.as_ref().map_or(0, String::len),
-        other => other.size(),
-    }
-}
-
-/// The usage of a turn, or of several turns together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Footprint {
-    pub turns: usize,
-    /// The sizes of what callers, guests, people and clients put into them.
-    pub bytes: usize,
-    /// Open suspensions.
-    pub suspensions: usize,
-}
-
-impl Footprint {
-    /// The usage of a turn: none once it has ended. Its size is that of the submission, and of the results so far.
-    #[must_use]
-    pub fn of(turn: &Turn) -> Self {
-        if turn.is_ended() {
-            return Self::default();
-        }
-        let context = turn.context.as_ref().map_or(0, Json::size);
-        let size = |call: &Call| {
-            let origin = call.origin.as_ref().map_or(0, Json::size);
-            call.submitted.size() + call.tool.len() + origin + call.outcome().map_or(0, text) + call.step_bytes()
-        };
-        Self {
-            turns: 1,
-            bytes: context + turn.calls.iter().map(size).sum::<usize>(),
-            suspensions: turn.pending().count(),
-        }
-    }
-
-    /// The usage of a submission.
-    pub(crate) fn asked(request: &TurnRequest) -> Self {
-        let context = request.context.as_ref().map_or(0, Json::size);
-        let size = |call: &CallRequest| {
-            let origin = call.origin.as_ref().map_or(0, |origin| origin.members.size());
-            call.arguments.size() + call.tool.len() + origin + call.result_size()
-        };
-        Self { turns: 1, bytes: context + request.calls.iter().map(size).sum::<usize>(), suspensions: 0 }
-    }
-
-    pub(crate) fn change(&mut self, less: Self, more: Self) {
-        self.turns = (self.turns + more.turns).saturating_sub(less.turns);
-        self.bytes = (self.bytes + more.bytes).saturating_sub(less.bytes);
-        self.suspensions = (self.suspensions + more.suspensions).saturating_sub(less.suspensions);
-    }
+/// The usage of a submission.
+pub(crate) fn asked(request: &TurnRequest) -> Footprint {
+    let context = request.context.as_ref().map_or(0, Json::size);
+    let size = |call: &CallRequest| {
+        let origin = call.origin.as_ref().map_or(0, |origin| origin.members.size());
+        call.arguments.size() + call.tool.len() + origin + call.result_size()
+    };
+    Footprint { turns: 1, bytes: context + request.calls.iter().map(size).sum::<usize>(), suspensions: 0 }
 }

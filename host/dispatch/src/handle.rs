@@ -131,7 +131,7 @@ impl Handle {
         self.inner.pipeline.peers.share()
     }
 
-    /// What the open turns of all hosts use. `None`: only one host uses the store, and [`Handle::counts`] has it.
+    /// The usage of the open turns of all hosts. `None`: only one host uses the store, and [`Handle::counts`] has it.
     ///
     /// # Errors
     /// Faults of the store.

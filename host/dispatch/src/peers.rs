@@ -1,4 +1,4 @@
-//! What this host does when other hosts on its store commit or end. Their commits have the same effects on the tasks that wait here as
+//! The effects of commits and of ends of other hosts on the same store. Their commits have the same effects on the tasks that wait here as
 //! commits of this host. Only the effects on disk are not repeated.
 
 use std::sync::Arc;
@@ -8,14 +8,13 @@ use domain::{Span, Turn, TurnId};
 use crate::committer::TurnChange;
 use crate::expiry::Expiry;
 use crate::feed::Feeds;
-use crate::footprint::Footprint;
 use crate::inbox::Inbox;
 use crate::pipeline::Pipeline;
-use crate::ports::{News, PeerCommit, Peers, StoreFault, Subscribers};
+use crate::ports::{Footprint, News, PeerCommit, Peers, StoreFault, Subscribers};
 use crate::standing::Standings;
 use crate::turns::Entered;
 
-/// How often the other hosts are told how many calls run here.
+/// How often the other hosts are informed how many calls run here.
 const REPORT: Span = Span::from_secs(3);
 
 /// The pause after a failure of the store.

@@ -6,6 +6,7 @@ mod clock;
 mod commit;
 mod disk;
 mod fault;
+mod footprint;
 mod health;
 mod indexes;
 mod journal;
@@ -20,7 +21,6 @@ mod standing;
 mod store;
 mod tools;
 
-pub use crate::footprint::Footprint;
 pub use audit::{
     Audit, Audited, ChainEntry, Checkpoint, Head, ParseCheckpointError, Recorded, Source, Tampering, Walk,
 };
@@ -29,6 +29,8 @@ pub use clock::Clock;
 pub use commit::{AppendError, AudienceChange, Commit, Denial, JournalRow, NewFacts, RowChange};
 pub use disk::Disk;
 pub use fault::{FaultKind, StoreFault};
+pub use footprint::Footprint;
+pub(crate) use footprint::text;
 pub use health::{Health, StoreHealth};
 pub use indexes::{Audiences, BegunTurns, Filter, FoundSubmission, Indexes, Order, Page, SuspensionRow};
 pub use journal::{JournalPage, Journals, RunJournal};

@@ -17,7 +17,7 @@ pub(crate) struct Presence {
     state: Mutex<State>,
     indexes: Arc<dyn Indexes>,
     peers: Arc<dyn Peers>,
-    /// Held while the other hosts are told, so that the last change is told last.
+    /// Held while the other hosts are informed, so that the last change comes last.
     telling: AsyncMutex<()>,
 }
 
@@ -157,7 +157,7 @@ impl Drop for Attachment {
         let conversation = self.conversation.clone();
         self.runtime.spawn(async move {
             if let Err(error) = presence.tell(&conversation).await {
-                tracing::error!(%error, "the other hosts could not be told that a client left");
+                tracing::error!(%error, "the other hosts could not be informed that a client left");
             }
             for tool in tools {
                 if let Err(error) = presence.clients_left(&pipeline, Some((&conversation, &tool))).await {

@@ -280,9 +280,8 @@ impl TurnRemover {
         let mut forgotten = Forgotten::default();
         loop {
             // One of several hosts removes turns.
-            if !peers.share().is_first() {
+            while !peers.share().is_first() {
                 clock.sleep(self.rules.interval).await;
-                continue;
             }
             let now = clock.now();
             let pruned = match self.time(now).await {

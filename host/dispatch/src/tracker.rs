@@ -21,8 +21,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::committer::{Observer, Storage, TurnChange};
 use crate::error::{Error, RequestPart};
-use crate::footprint::{Footprint, text};
-use crate::ports::{CHECK_COST, Commit, JournalRow, RowChange, StoreFault};
+use crate::footprint::asked;
+use crate::ports::{CHECK_COST, Commit, Footprint, JournalRow, RowChange, StoreFault, text};
 use crate::quota::{Busy, Quota, QuotaBound, Quotas};
 use crate::request::{Counts, TurnRequest};
 
@@ -149,7 +149,7 @@ impl QuotaTracker {
         stored: Footprint,
     ) -> Result<Reservation, Error> {
         let quota = self.quotas.of(by);
-        let asked = Footprint::asked(request);
+        let asked = asked(request);
         if asked.bytes > quota.open_bytes {
             return Err(Error::TooLarge { part: RequestPart::Turn, size: asked.bytes, limit: quota.open_bytes });
         }
@@ -179,7 +179,7 @@ impl QuotaTracker {
         now: Timestamp,
     ) -> Result<(), Error> {
         let Quota { turn_rate, byte_rate, kept_bytes, .. } = self.quotas.of(by);
-        let bytes = Footprint::asked(request).bytes as u64;
+        let bytes = asked(request).bytes as u64;
         let limit = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
         if kept.saturating_add(bytes) > kept_bytes {
             return Err(self.refuse(by, Refused { bound: QuotaBound::KeptBytes, limit: limit(kept_bytes), wait: None }));

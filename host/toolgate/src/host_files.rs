@@ -1,4 +1,4 @@
-//! What a host keeps beside its turns: its tokens, its revoked sessions and its keys.
+//! The tokens, the revoked sessions and the keys of a host. They are not in its store.
 
 use std::io;
 use std::path::PathBuf;

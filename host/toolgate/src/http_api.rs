@@ -29,7 +29,7 @@ use crate::host::{Host, Kept};
 use crate::record::Actors;
 use crate::tokens::Tokens;
 
-/// How long a host that is told to stop waits for the calls that run, by default.
+/// How long a host that must stop waits for the calls that run, by default.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// The HTTP API of a host, for the holders of these tokens. Makes the key of sessions and links at the first start.
@@ -142,7 +142,7 @@ impl ServerTable {
         }
     }
 
-    /// How long a host that is told to stop waits for the calls that run.
+    /// How long a host that must stop waits for the calls that run.
     #[must_use]
     pub fn drain(&self) -> Duration {
         self.drain_seconds.map_or(DRAIN, |seconds| Duration::from_secs(seconds.into()))

@@ -126,9 +126,10 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     );
     // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
     #[cfg(feature = "server")]
-    let links = match webhooks.send_links() {
-        true => Some(crate::links::open(&files, handle.clone()).await.map_err(unusable)?),
-        false => None,
+    let links = if webhooks.send_links() {
+        Some(crate::links::open(&files, handle.clone()).await.map_err(unusable)?)
+    } else {
+        None
     };
     #[cfg(not(feature = "server"))]
     let links = None;

@@ -29,7 +29,7 @@ struct Clients {
     approver: Client,
 }
 
-/// What the hosts acknowledged.
+/// The acknowledgements of the hosts.
 #[derive(Default)]
 struct Record {
     is_over: AtomicBool,

@@ -112,7 +112,7 @@ impl Opened {
         stopped: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), Report> {
         let Self { host, tokens, listener, ports, connections, tls, address, .. } = self;
-        // What holds the store ends before the host is closed.
+        // They hold the store, which must be free when the host is closed.
         drop(tokens);
         #[cfg(feature = "mcp")]
         drop(self.endpoint);

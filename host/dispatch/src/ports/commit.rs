@@ -11,10 +11,10 @@ use domain::{
 
 use super::call_log::RunLog;
 use super::fault::StoreFault;
+use super::footprint::Footprint;
 use super::indexes::SuspensionRow;
 use super::outbox::DeliveryRow;
 use super::retention::{CallRecords, EndedTurn, TurnsToRemove};
-use crate::footprint::Footprint;
 
 /// Facts and row changes that the store writes atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]

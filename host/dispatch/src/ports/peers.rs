@@ -4,12 +4,12 @@ use async_trait::async_trait;
 use domain::{ConversationId, Digest, OwnerId, PrincipalId, Timestamp, ToolName, TurnId};
 
 use super::fault::StoreFault;
-use crate::footprint::Footprint;
+use super::footprint::Footprint;
 
-/// What a host must know about the other hosts on its store. The functions have the answers of a store that only one host uses.
+/// The knowledge of a host about the other hosts on its store. The functions have the answers of a store that only one host uses.
 ///
 /// A host is alive from before its first commit until it leaves, or until another host finds that its lease has ended. Then its
-/// run has ended for ever: it commits nothing more, and its calls can be recovered.
+/// run has ended forever: it commits nothing more, and its calls can be recovered.
 #[async_trait]
 pub trait Peers: Send + Sync {
     /// Whether other hosts may commit at the same time.
@@ -53,7 +53,7 @@ pub trait Peers: Send + Sync {
         Ok(())
     }
 
-    /// What the open turns of a principal use, or those of all principals. `None`: the store does not count it, because the only
+    /// The usage of the open turns of a principal, or of all principals. `None`: the store does not count it, because the only
     /// host does.
     async fn open_turns(&self, _of: Option<&PrincipalId>) -> Result<Option<Footprint>, StoreFault> {
         Ok(None)
@@ -126,7 +126,7 @@ impl Share {
 pub enum News {
     /// They committed, in this order.
     Commits(Vec<PeerCommit>),
-    /// They made more commits than are told one by one.
+    /// They made more commits than are reported one by one.
     Missed,
     /// The run of a host has ended, and this host or another one has to recover its calls.
     Ended,

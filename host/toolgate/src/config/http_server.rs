@@ -62,7 +62,7 @@ pub struct ServerTable {
     pub bodies_bytes: Option<NonZeroUsize>,
     /// How often an open event stream checks whether its token is still valid, in milliseconds. Default: 2000.
     pub recheck_ms: Option<NonZeroU64>,
-    /// How long a host that is told to stop waits for the calls that run, in seconds. It takes no new turns meanwhile. Default: 10.
+    /// How long a host that must stop waits for the calls that run, in seconds. It takes no new turns meanwhile. Default: 10.
     pub drain_seconds: Option<u32>,
     /// Origins whose pages can use the API with a token of their own, but never with a session of this host. Write them as
     /// browsers do: `https://app.example.com`, `http://localhost:5173`. Default: none.

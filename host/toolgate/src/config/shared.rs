@@ -1,4 +1,4 @@
-//! What all hosts on one database must have equal in their configurations: everything that decides what a call may do and what
+//! The digest of everything that all hosts on one database must have equal in their configurations: all that decides what a call may do and what
 //! happens to its turn. Addresses, folders, secrets and the sizes of a machine are its own.
 
 use std::collections::BTreeMap;
