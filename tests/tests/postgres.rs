@@ -60,8 +60,8 @@ fn second_host_on_the_database_does_not_start() {
         return;
     }
     let (_, url) = server::database();
-    let _first = opened(&url);
-    let second = Setup::with(&[]).settings(&format!("store = \"{url}\"")).prepare();
+    let first = opened(&url);
+    let second = Setup::with(&[]).settings(&format!("store = \"{url}\"")).beside(&first).prepare();
     let refused = second.cli(None, &["serve"]);
     assert_ne!(refused.code, 0);
     assert!(
@@ -103,7 +103,7 @@ fn password_comes_from_a_file_and_is_in_no_message() {
     server::run(&name, &format!("GRANT CREATE ON DATABASE {name} TO locked"));
     let url = url.replace("user=toolgate", "user=locked");
     let table = format!("[store]\nurl = \"{url}\"\npassword_file = \"password\"");
-    let mut host = Setup::with(&[]).tables(&table).prepare();
+    let mut host = Setup::with(&[]).tables(&table).file("password", "correct horse\n").prepare();
     fs::write(host.folder().join("password"), "wrong horse\n").unwrap();
     let refused = host.cli(None, &["serve"]);
     assert!(refused.code != 0 && refused.err.contains("password authentication failed"), "{}", refused.err);

@@ -28,7 +28,7 @@ pub(crate) struct Hosts {
 impl Run for Hosts {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         let found = Client::new(&self.host)?.pages("/v1/hosts", (&[], "hosts"), None, |host| {
-            terminal.line(if self.json { escape::json_line(host).into() } else { line(&parse(host)?, terminal) })?;
+            terminal.line(if self.json { escape::json_line(host) } else { line(&parse(host)?, terminal) })?;
             Ok(())
         })?;
         if found == 0 {
