@@ -85,7 +85,8 @@ async fn component_that_is_kept_meanwhile_is_not_removed() {
         let (kept, collected, live) =
             tokio::join!(of_a.keep(component, b"bytes", b"record"), of_b.collect(&none, HOUR), of_b.live(&live));
         kept.unwrap();
-        (collected.unwrap(), live.unwrap());
+        collected.unwrap();
+        live.unwrap();
         assert!(of_b.bytes(component).await.unwrap().is_some(), "{round}");
     }
 }
