@@ -15,11 +15,13 @@ use crate::{NotLoaded, RemoteComponents};
 
 const AGE: Duration = Duration::from_secs(60);
 
+/// The bytes, the record, and whether a host needed it since the last collection.
+type Kept = (Vec<u8>, Vec<u8>, bool);
+
 /// Components in memory.
 #[derive(Default)]
 struct InMemory {
-    /// The bytes, the record, and whether a host had it live since the last collection.
-    kept: Mutex<HashMap<Digest, (Vec<u8>, Vec<u8>, bool)>>,
+    kept: Mutex<HashMap<Digest, Kept>>,
     is_down: AtomicBool,
 }
 

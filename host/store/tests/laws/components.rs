@@ -28,13 +28,13 @@ async fn component_of_one_host_is_read_at_another() {
     let (of_a, of_b) = (a.components(), b.components());
     let (bytes, digest) = (vec![7; 3 << 20], Digest::of("one"));
     of_a.keep(digest, &bytes, b"record").await.unwrap();
-    assert_eq!(of_b.bytes(digest).await.unwrap(), Some(bytes.clone()));
+    assert!(of_b.bytes(digest).await.unwrap().as_ref() == Some(&bytes));
     assert_eq!(of_b.record(digest).await.unwrap().as_deref(), Some(b"record".as_slice()));
     assert_eq!(of_b.bytes(Digest::of("two")).await.unwrap(), None);
     assert_eq!(of_b.record(Digest::of("two")).await.unwrap(), None);
     // The bytes of a digest never change. The record may be that of another version of the host.
     of_b.keep(digest, b"", b"newer").await.unwrap();
-    assert_eq!(of_a.bytes(digest).await.unwrap(), Some(bytes));
+    assert!(of_a.bytes(digest).await.unwrap() == Some(bytes));
     assert_eq!(of_a.record(digest).await.unwrap().as_deref(), Some(b"newer".as_slice()));
     let refused = of_a.keep(Digest::of("two"), &vec![0; (64 << 20) + 1], b"").await.unwrap_err().to_string();
     assert!(refused.contains("64 MiB"), "{refused}");
@@ -85,7 +85,8 @@ async fn component_that_is_kept_meanwhile_is_not_removed() {
         let (kept, collected, live) =
             tokio::join!(of_a.keep(component, b"bytes", b"record"), of_b.collect(&none, HOUR), of_b.live(&live));
         kept.unwrap();
-        (collected.unwrap(), live.unwrap());
+        collected.unwrap();
+        live.unwrap();
         assert!(of_b.bytes(component).await.unwrap().is_some(), "{round}");
     }
 }
