@@ -11,8 +11,6 @@ use dispatch::ports::{
 use domain::{ConversationId, OwnerId, PrincipalId, Timestamp, ToolName};
 use tokio::sync::Notify;
 
-use crate::faults::MortalStore;
-
 /// The hosts on a store.
 #[derive(Default)]
 pub struct Cluster(Mutex<State>);
@@ -172,52 +170,6 @@ impl Peers for Member {
         match of {
             Some(principal) => Ok(Some(lock(&self.cluster.0).open.get(principal).copied().unwrap_or_default())),
             None => Ok(Some(self.cluster.open())),
-        }
-    }
-}
-
-#[async_trait]
-impl Peers for MortalStore {
-    fn is_shared(&self) -> bool {
-        self.member().is_some()
-    }
-
-    fn share(&self) -> Share {
-        self.member().map_or(Share::ALL, |member| member.share())
-    }
-
-    async fn news(&self) -> News {
-        match self.member() {
-            Some(member) => member.news().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    async fn ended_hosts(&self, owners: Vec<OwnerId>) -> Result<Vec<OwnerId>, StoreFault> {
-        match self.member() {
-            Some(member) => member.ended_hosts(owners).await,
-            None => Ok(owners),
-        }
-    }
-
-    async fn attached(&self, conversation: &ConversationId) -> Result<Vec<ToolName>, StoreFault> {
-        match self.member() {
-            Some(member) => member.attached(conversation).await,
-            None => Ok(Vec::new()),
-        }
-    }
-
-    async fn attach(&self, conversation: &ConversationId, tools: Vec<ToolName>) -> Result<(), StoreFault> {
-        match self.member() {
-            Some(member) => member.attach(conversation, tools).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn open_turns(&self, of: Option<&PrincipalId>) -> Result<Option<Footprint>, StoreFault> {
-        match self.member() {
-            Some(member) => member.open_turns(of).await,
-            None => Ok(None),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! A store that fails. Faults are implementations of the ports, never switches in the tested code.
 
+mod shared;
+mod unchanged;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,18 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cluster::Member;
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
-    DeliveryRow, Denial, EndedTurn, EndedTurns, FaultKind, Feed, Filter, Head, Health, Indexes, JournalPage, Journals,
-    Loaded, Log, NewFacts, Outbox, Page, Position, RowChange, RunLog, StandingApprovals, Store, StoreFault,
-    StoreHealth, Subject, SuspensionRow, TurnLog,
+    AppendError, Audiences, BegunTurns, CallLogs, Commit, Committed, DeliveryRow, FaultKind, Feed, Filter, Health,
+    Indexes, JournalPage, Journals, Loaded, Log, NewFacts, Outbox, Page, Position, RowChange, RunLog, Store,
+    StoreFault, StoreHealth, Subject, SuspensionRow, TurnLog,
 };
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId,
+    CallId, CallIndex, ConversationId, PrincipalId, SuspensionId, Timestamp, TurnId,
     effect::Due,
-    event::HostStarted,
     journal::JournalBounds,
-    retention::Removal,
-    standing::StandingRow,
     suspension::{Audience, SuspensionKind},
     turn::TurnState,
 };
@@ -118,12 +117,6 @@ impl MortalStore {
             loading: Mutex::default(),
             member: None,
         }
-    }
-
-    /// This host among the others on its store, if there may be some.
-    #[must_use]
-    pub fn member(&self) -> Option<&Arc<Member>> {
-        self.member.as_ref()
     }
 
     /// The store of a host that shares it with others.
@@ -459,70 +452,5 @@ impl Journals for MortalStore {
         let page = self.inner.journal_page(turn, call, from, max).await?;
         self.entries.fetch_add(page.entries.len(), Ordering::Relaxed);
         Ok(page)
-    }
-}
-
-#[async_trait]
-impl StandingApprovals for MortalStore {
-    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
-        self.inner.standing(id).await
-    }
-
-    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
-        self.inner.standings(after, limit).await
-    }
-
-    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
-        self.inner.denied(conversation, alike).await
-    }
-
-    async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
-        self.inner.denials(after, limit).await
-    }
-}
-
-#[async_trait]
-impl Audit for MortalStore {
-    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
-        self.inner.audit(after, limit).await
-    }
-
-    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
-        self.inner.chain(after, limit).await
-    }
-
-    async fn removals(&self, after: Position, limit: usize) -> Result<Vec<(Position, Removal)>, StoreFault> {
-        self.inner.removals(after, limit).await
-    }
-
-    async fn head(&self) -> Result<Head, StoreFault> {
-        self.inner.head().await
-    }
-
-    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
-        self.inner.last_start().await
-    }
-}
-
-#[async_trait]
-impl EndedTurns for MortalStore {
-    async fn ended(
-        &self,
-        after: Option<(Timestamp, TurnId)>,
-        limit: usize,
-    ) -> Result<Vec<(EndedTurn, u64)>, StoreFault> {
-        self.inner.ended(after, limit).await
-    }
-
-    async fn size_of_calls(&self, turn: TurnId, records: CallRecords) -> Result<Option<u64>, StoreFault> {
-        self.inner.size_of_calls(turn, records).await
-    }
-
-    async fn retention_time(&self) -> Result<Option<Timestamp>, StoreFault> {
-        self.inner.retention_time().await
-    }
-
-    async fn reclaim(&self) -> Result<u64, StoreFault> {
-        self.inner.reclaim().await
     }
 }

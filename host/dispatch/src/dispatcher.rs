@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
 use crate::calls_below::CallsBelow;
@@ -16,14 +17,14 @@ use crate::inbox::Inbox;
 use crate::index::IndexChanges;
 use crate::journal::JournalRuns;
 use crate::lingering::EndedCalls;
-use crate::nested::{self, NestedTurns};
+use crate::nested::{self, NestedTurns, Nesting};
 use crate::outbox::Webhooks;
 use crate::parts::Parts;
 use crate::peers::PeerNews;
 use crate::pipeline::Pipeline;
-use crate::ports::Store;
+use crate::ports::{Store, Subscribers};
 use crate::presence::Presence;
-use crate::retention::TurnRemover;
+use crate::retention::{RetentionRules, TurnRemover};
 use crate::run_logs::RunLogs;
 use crate::runner::Runner;
 use crate::shared::Shared;
@@ -67,14 +68,8 @@ impl Dispatcher {
         let (turns, tracker) = (Arc::new(Turns::new(is_shared)), Arc::new(QuotaTracker::new(quotas, is_shared)));
         let (nested, nestings) = NestedTurns::new();
         let (nested, below) = (Arc::new(nested), Arc::new(CallsBelow::new(is_shared)));
-        // The deliveries follow from the rows that the indexes contribute.
-        let mut contributors: Vec<Arc<dyn Contributor>> =
-            vec![Arc::new(IndexChanges), Arc::new(JournalRuns), webhooks.clone(), logs.clone()];
-        if is_shared {
-            contributors.push(Arc::new(OpenTurns));
-        }
         let observers: Vec<Arc<dyn Observer>> = vec![
-            webhooks,
+            webhooks.clone(),
             standings.clone(),
             tracker.clone(),
             inbox.clone(),
@@ -86,7 +81,8 @@ impl Dispatcher {
             Arc::new(EndedCalls(tools.clone())),
             Arc::<Turns>::clone(&turns),
         ];
-        let committer = Arc::new(Committer::new(store.clone(), contributors, observers));
+        let committer =
+            Arc::new(Committer::new(store.clone(), contributors(webhooks.clone(), logs.clone(), is_shared), observers));
         let shared = Arc::new(Shared {
             tools,
             policy,
@@ -105,16 +101,28 @@ impl Dispatcher {
             log: store.clone(),
             journals: store.clone(),
             peers: store.clone(),
-            committer: committer.clone(),
+            committer,
             turns,
             tracker,
             runner: Runner::new(&shared, store.clone(), feeds.clone()),
             feeds,
             timers,
-            logs: logs.clone(),
+            logs,
             signals: Signals::new(store.clone()),
             below,
         });
+        let known = Known { standings, inbox, nested, nestings };
+        Self::watch(pipeline, &store, known, (subscribers, retention))
+    }
+
+    /// Starts the background tasks.
+    fn watch(
+        pipeline: Arc<Pipeline>,
+        store: &Arc<dyn Store>,
+        Known { standings, inbox, nested, nestings }: Known,
+        (subscribers, retention): (Arc<dyn Subscribers>, RetentionRules),
+    ) -> Self {
+        let (shared, committer, logs) = (pipeline.shared.clone(), pipeline.committer.clone(), pipeline.logs.clone());
         let (presence, clock) = (Arc::new(Presence::new(store.clone(), store.clone())), shared.clock.clone());
         let (indexes, open_since) = (store.clone(), clock.now());
         let (peers, presence_of) = (store.clone(), presence.clone());
@@ -131,7 +139,7 @@ impl Dispatcher {
         };
         let forget = Forget { standing: store.clone(), committer: committer.clone() };
         let retention = TurnRemover::new(store.clone(), store.clone(), store.clone(), committer.clone(), retention);
-        let readers = readers(&store, (standings, inbox), &retention);
+        let readers = readers(store, (standings, inbox), &retention);
         let handle = Handle::new(pipeline, presence, readers);
         let watching = [
             tokio::spawn(expiry.watch()),
@@ -142,7 +150,7 @@ impl Dispatcher {
                 shared.settings.denied_again,
                 shared.settings.denied_bytes,
             )),
-            tokio::spawn(retention.watch(clock, store.clone(), store, shared.tools.clone())),
+            tokio::spawn(retention.watch(clock, store.clone(), store.clone(), shared.tools.clone())),
             tokio::spawn(logs.watch(committer)),
             tokio::spawn(nested::watch(handle.clone(), nestings)),
         ];
@@ -153,6 +161,24 @@ impl Dispatcher {
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
+}
+
+/// Parts that observe commits, for the background tasks.
+struct Known {
+    standings: Arc<Standings>,
+    inbox: Arc<Inbox>,
+    nested: Arc<NestedTurns>,
+    nestings: UnboundedReceiver<Nesting>,
+}
+
+fn contributors(webhooks: Arc<Webhooks>, logs: Arc<RunLogs>, is_shared: bool) -> Vec<Arc<dyn Contributor>> {
+    // The deliveries follow from the rows that the indexes contribute.
+    let mut contributors: Vec<Arc<dyn Contributor>> =
+        vec![Arc::new(IndexChanges), Arc::new(JournalRuns), webhooks, logs];
+    if is_shared {
+        contributors.push(Arc::new(OpenTurns));
+    }
+    contributors
 }
 
 fn readers(

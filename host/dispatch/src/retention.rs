@@ -3,15 +3,17 @@
 mod calls;
 mod clock;
 mod nested;
+mod pruned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, TurnId, retention::RemovalRule};
+use domain::{ConversationId, PrincipalId, Span, Timestamp, Turn, retention::RemovalRule};
 use tokio::sync::watch;
 
 use self::calls::{Forgetting, Reached};
+pub use self::pruned::{Amount, Pruned};
 use crate::committer::Committer;
 use crate::ports::{
     self, AppendError, Audit, CallRecords, Clock, Commit, EndedTurn, FaultKind, Loaded, Log, NewFacts, Outbox, Peers,
@@ -124,26 +126,6 @@ impl RetentionRules {
     }
 }
 
-/// The result of a removal, or of a dry run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// The removed turns, by rule.
-    pub removed: BTreeMap<RemovalRule, Amount>,
-    /// The turns that stay without the logs of their calls, and the size of these logs.
-    pub logs: Amount,
-    /// The turns that stay without the journals of their calls, and the size of these journals.
-    pub journals: Amount,
-    /// Turns that a rule would remove, and that a hold keeps.
-    pub held: Amount,
-    /// Turns that a rule would remove, and that wait for a delivery to a webhook.
-    pub undelivered: Amount,
-    /// The bytes above [`RetentionRules::bytes`] that stay, because the turns are too young, wait for a delivery or are nested
-    /// in an open turn.
-    pub above: u64,
-    /// The turns that a dry run counted in `removed`, while it runs.
-    counted: BTreeSet<TurnId>,
-}
-
 /// A walk over the ended turns.
 enum Pass {
     /// Applies the rules by age. `kept` is the size of the turns that stay and that no hold keeps.
@@ -193,20 +175,6 @@ impl Pass {
 struct Forgotten {
     logs: Reached,
     journals: Reached,
-}
-
-/// Turns, and the size of their records.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Amount {
-    pub turns: u64,
-    pub bytes: u64,
-}
-
-impl Amount {
-    fn add(&mut self, bytes: u64) {
-        self.turns += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
 }
 
 /// Whether turns are removed, or only counted.

@@ -1,13 +1,14 @@
 //! Builds a host from a plan. Only this file chooses the store, the sandbox and the threads.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capabilities::http::{HttpClient, Resolver, SystemResolver};
 use dispatch::ports::{Clock, Disk, Store, StoreFault};
-use dispatch::{Parts, Start};
+use dispatch::{Handle, Parts, Start};
 use domain::{OwnerId, PluginName};
 use policy::Combined;
 use registry::{Events, GrantHolder, PluginSettings, Registry, RegistrySettings, RemoteComponents};
@@ -15,7 +16,7 @@ use sandbox::Sandbox;
 use store::{KeyValue, MemoryStore};
 use tokio::runtime;
 use tokio::task::JoinHandle;
-use webhook::{DeliveryWorker, Http, Webhooks};
+use webhook::{DeliveryWorker, Http, LinkMaker, Webhooks};
 
 use crate::buckets::StoredBuckets;
 #[cfg(feature = "server")]
@@ -65,28 +66,20 @@ pub(crate) struct Plan {
 
 /// Builds a host and starts it. Recovers the turns of a killed host.
 pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
-    let code = plan.user_cache.clone().filter(|_| plan.data.is_none());
     let (data, temporary) = data_folder(plan.data.take())?;
     let unusable = |reason| OpenError::Folder { path: data.clone(), reason };
-    folder::private(&data).map_err(unusable)?;
-    let claim = Claim::take(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
+    let claim = claimed(&data).map_err(unusable)?.ok_or_else(|| OpenError::InUse(data.clone()))?;
     let (on_guests, guests) = guest_threads()?;
     let owner = OwnerId::from_bits(mint());
     let OpenedStore { log, kept, key_value, clock } = open_store(&plan, &data, owner, &on_guests).await?;
     #[cfg(feature = "server")]
     let files = host_files(&plan, &data, &kept)?;
     let (disk, measuring) = disk(plan.memory, &data).await;
-    let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
-    let (http, sending) = requests(resolver.clone())?;
-    let buckets = StoredBuckets(key_value);
-    let of_host = || Code::OfHost { own: data.join("compiled"), user: plan.user_cache.clone() };
-    let code = code.map_or_else(of_host, Code::OfUser);
-    let engine = sandbox(sandbox_settings(&plan.config, plan.compiler.take(), code, buckets, Some(http)))?;
+    let (resolver, http, sending) = requests()?;
+    let engine = engine(&mut plan, (temporary.is_some(), &data), StoredBuckets(key_value), http)?;
     let guards = guards::open(&plan.config, &engine, &on_guests).await?;
-
     let settings = registry_settings(&mut plan, &data)?;
-    let webhooks = Arc::new(Webhooks::new(plan.config.webhooks()?));
-    let arguments = max_arguments(&settings);
+    let (webhooks, arguments) = (Arc::new(Webhooks::new(plan.config.webhooks()?)), max_arguments(&settings));
     let servers = UpstreamServers::open(&plan.config, std::mem::take(&mut plan.upstream), &settings, &clock)?;
     begin(log.clone(), clock.as_ref(), owner, [granted(&settings), servers.recorded()].concat()).await?;
     let actors = Actors::default();
@@ -113,10 +106,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         subscribers: webhooks.clone(),
     });
     let handle = core.handle();
-    let mut tasks = vec![
-        tokio::spawn(record::record(changes, handle.clone())),
-        tokio::spawn(record::collect(log.clone(), plugins.clone(), handle.clone())),
-    ];
+    let mut tasks = recording(changes, &log, &plugins, &handle);
     tasks.extend(measuring);
     // Turns in memory are not audited after this run.
     #[cfg(feature = "server")]
@@ -124,25 +114,11 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         checkpoint::start(stored(&kept, &log), &handle, (&data, files.keys.clone()), clock.clone())
             .map_err(unusable)?,
     );
-    // The key is made only if a webhook sends links: a program that embeds the host may have no tokens.
     #[cfg(feature = "server")]
-    let links = if webhooks.send_links() {
-        Some(crate::links::open(&files, handle.clone()).await.map_err(unusable)?)
-    } else {
-        None
-    };
+    let links = links(&webhooks, &files, &handle).await.map_err(unusable)?;
     #[cfg(not(feature = "server"))]
     let links = None;
-    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
-    let worker = DeliveryWorker {
-        host: Arc::new(handle.clone()),
-        outbox: log.clone(),
-        peers: log.clone(),
-        clock,
-        transport,
-        links,
-    };
-    tasks.extend(webhooks.deliver(&worker));
+    tasks.extend(deliver(&webhooks, &handle, &log, (clock, resolver), links));
     let running = RunningParts { _core: core, tasks, guests, _sending: sending, _claim: claim, _temporary: temporary };
     Ok(Host {
         handle,
@@ -162,6 +138,47 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
     })
 }
 
+/// Claims a data folder, which is closed to other users. `None`: another host uses it.
+fn claimed(data: &Path) -> io::Result<Option<Claim>> {
+    folder::private(data)?;
+    Claim::take(data)
+}
+
+/// The tasks that record changes of plugins and remove components that no call needs.
+fn recording(
+    changes: record::Changes,
+    log: &Arc<dyn Store>,
+    plugins: &Registry,
+    handle: &Handle,
+) -> Vec<JoinHandle<()>> {
+    vec![
+        tokio::spawn(record::record(changes, handle.clone())),
+        tokio::spawn(record::collect(log.clone(), plugins.clone(), handle.clone())),
+    ]
+}
+
+/// The maker of links in messages. Its key is made only if a webhook sends links: a program that embeds the host may have no tokens.
+#[cfg(feature = "server")]
+async fn links(webhooks: &Webhooks, files: &HostFiles, handle: &Handle) -> io::Result<Option<Arc<dyn LinkMaker>>> {
+    match webhooks.send_links() {
+        true => crate::links::open(files, handle.clone()).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Starts the deliveries of webhooks.
+fn deliver(
+    webhooks: &Webhooks,
+    handle: &Handle,
+    log: &Arc<dyn Store>,
+    (clock, resolver): (Arc<dyn Clock>, Arc<dyn Resolver>),
+    links: Option<Arc<dyn LinkMaker>>,
+) -> Vec<JoinHandle<()>> {
+    let transport = Arc::new(Http::new(Arc::new(Lookups::new(resolver))));
+    let (host, outbox, peers) = (Arc::new(handle.clone()), log.clone(), log.clone());
+    webhooks.deliver(&DeliveryWorker { host, outbox, peers, clock, transport, links })
+}
+
 /// The registry. Its plugins may still be loading if the plan says so.
 async fn registry(
     plan: &Plan,
@@ -176,6 +193,18 @@ async fn registry(
         plugins.loaded().await;
     }
     Ok(plugins)
+}
+
+/// The sandbox. Its compiled code is in a folder of the user, or in the data folder.
+fn engine(
+    plan: &mut Plan,
+    (is_temporary, data): (bool, &Path),
+    buckets: StoredBuckets,
+    http: HttpClient,
+) -> Result<Sandbox, OpenError> {
+    let of_host = || Code::OfHost { own: data.join("compiled"), user: plan.user_cache.clone() };
+    let code = plan.user_cache.clone().filter(|_| is_temporary).map_or_else(of_host, Code::OfUser);
+    sandbox(sandbox_settings(&plan.config, plan.compiler.take(), code, buckets, Some(http)))
 }
 
 /// The threads of the guests.
@@ -214,13 +243,14 @@ async fn begin(log: Arc<dyn Store>, clock: &dyn Clock, owner: OwnerId, grants: V
 
 /// The HTTP client of guests, on its own thread: it unpacks and searches answers of untrusted servers, which must not delay
 /// the host. The guests' runtime has no I/O.
-fn requests(resolver: Arc<dyn Resolver>) -> Result<(HttpClient, Background), OpenError> {
+fn requests() -> Result<(Arc<dyn Resolver>, HttpClient, Background), OpenError> {
+    let resolver: Arc<dyn Resolver> = Arc::new(SystemResolver::default());
     let sending =
         runtime::Builder::new_multi_thread().worker_threads(1).thread_name("toolgate-http").enable_all().build();
     let sending = sending.map_err(OpenError::Threads)?;
-    let http = HttpClient::new(sending.handle().clone(), resolver, &[]);
+    let http = HttpClient::new(sending.handle().clone(), resolver.clone(), &[]);
     let sending = Background::new(sending);
-    Ok((http.map_err(|error| OpenError::Sandbox(error.to_string()))?, sending))
+    Ok((resolver, http.map_err(|error| OpenError::Sandbox(error.to_string()))?, sending))
 }
 
 /// The operator's grants and the components that hold them: one line each, sorted by plugin.

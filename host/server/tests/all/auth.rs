@@ -9,13 +9,11 @@ use expect_test::expect;
 
 use crate::world::{TestServer, request};
 
-#[tokio::test]
-async fn every_route_authenticates_and_checks_roles() {
-    let world = TestServer::new();
-    world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
+/// Every route, with what exists in the test.
+fn routes() -> Vec<(&'static str, String)> {
     let turns = "/v1/conversations/c/turns";
     let turn = format!("{turns}/turn_{:032x}", 2);
-    let ports = [
+    vec![
         ("POST", turns.to_owned()),
         ("GET", turn.clone()),
         ("GET", "/v1/conversations/c/calls/p/log".to_owned()),
@@ -45,9 +43,15 @@ async fn every_route_authenticates_and_checks_roles() {
         ("GET", "/openapi.json".into()),
         // Last, because the host takes no turns afterwards.
         ("POST", "/v1/drain".into()),
-    ];
+    ]
+}
+
+#[tokio::test]
+async fn every_route_authenticates_and_checks_roles() {
+    let world = TestServer::new();
+    world.submit("", r#"{"calls":[{"id":"p","tool":"pay","arguments":{}}]}"#).await;
     let mut table = String::new();
-    for (method, path) in ports {
+    for (method, path) in routes() {
         let mut row = format!("{method} {}", path.replace(&format!("{:031x}", 0), ""));
         for who in ["", "nobody", "alice", "eve", "scoped", "bob", "carol", "root"] {
             let status = world.send(request(method, &path, who, None)).await.status.as_u16();

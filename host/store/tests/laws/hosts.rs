@@ -295,16 +295,18 @@ async fn hosts_know_each_other() {
     );
     assert_eq!((hosts[1].running_calls, hosts[0].is_draining, hosts[0].version.as_str()), (3, false, "1.2.3"));
     assert!(hosts.iter().all(|host| host.renewed >= host.since));
-    assert_eq!(b.share(), Share::new(1, 2));
+    // A host that drains has no share, and the others have all of it.
+    assert_eq!(b.share(), Share::NONE);
+    until(async || {
+        drop(a.head().await);
+        (a.share() == Share::ALL).then_some(())
+    })
+    .await;
     assert!(a.is_shared());
     // The server is on the same machine.
     assert!(b.clock_offset().borrow().abs() < 60_000);
-    drop(a);
-    until(async || {
-        drop(b.head().await);
-        (b.share() == Share::ALL).then_some(())
-    })
-    .await;
+    drop(b);
+    assert_eq!(a.hosts().await.unwrap().len(), 1, "it has left in order");
 }
 
 #[tokio::test(flavor = "multi_thread")]
