@@ -1,13 +1,19 @@
 //! Kills hosts again and again. Without a kind, the built host with retention, reloads and full disks. With `--programs`,
 //! a simulated host that runs random programs. With `--guests`, the built host with plugins of each language in durable
-//! calls. `cargo xtask kills` starts it.
+//! calls. With `--hosts`, three built hosts on one PostgreSQL database, with other faults too. `cargo xtask kills` starts it.
 
 #![expect(clippy::disallowed_macros, reason = "this program prints a report")]
 
 #[path = "../tests/journal/buckets.rs"]
 mod buckets;
+#[path = "../tests/hosts/faults.rs"]
+mod faults;
 #[path = "../tests/programs/model.rs"]
 mod model;
+#[path = "../tests/hosts/named.rs"]
+mod named;
+#[path = "../../host/store/tests/laws/server.rs"]
+mod server;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -29,6 +35,7 @@ fn run() -> Result<()> {
     let mut arguments = Arguments::read();
     let programs = u32::try_from(arguments.number("--programs", 0)?)?;
     let guests = u32::try_from(arguments.number("--guests", 0)?)?;
+    let hosts = u32::try_from(arguments.number("--hosts", 0)?)?;
     let rounds = u32::try_from(arguments.number("--rounds", ROUNDS)?)?;
     let seed = arguments.seed()?;
     arguments.end()?;
@@ -36,6 +43,10 @@ fn run() -> Result<()> {
         of_programs(programs, seed);
     } else if guests > 0 {
         of_guests(guests, seed);
+    } else if hosts > 0 {
+        println!("kills: {hosts} faults of three hosts on one database, seed {seed}");
+        faults::run(hosts, seed);
+        println!("kills: {hosts} faults of three hosts on one database, seed {seed}: nothing acknowledged was lost");
     } else {
         of_the_host(rounds, seed);
     }

@@ -5,28 +5,16 @@
 #[path = "../../host/store/tests/laws/server.rs"]
 mod server;
 
-#[path = "hosts/faults.rs"]
-mod faults;
+#[path = "hosts/named.rs"]
+mod named;
 
 use std::fs;
 
+use named::host;
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{outcomes, path, suspension_of};
 use toolgate_tests::parts::Part;
-
-/// A host of a name on a database, beside others.
-fn host(url: &str, name: &str, plugins: &[&str], beside: Option<&Host>) -> Host {
-    let table = format!("[store]\nurl = \"{url}\"\nhost = \"{name}\"\nkey_file = \"shared\"\nlease_seconds = 3");
-    let setup = Setup::with(plugins).tables(&table).file("shared", "a secret of at least thirty-two bytes");
-    let mut host = match beside {
-        Some(other) => setup.beside(other),
-        None => setup,
-    }
-    .prepare();
-    host.start();
-    host
-}
 
 /// Two hosts on one new database.
 fn two(plugins: &[&str]) -> Option<(Host, Host)> {
@@ -140,11 +128,4 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
     let mut other = other;
     other.start();
     assert_eq!(other.admin.get("/v1/status").ok(200)["store"], "ok");
-}
-
-#[test]
-fn faults_of_hosts_and_of_the_database_lose_nothing() {
-    if !Part::Postgres.is_left_out() {
-        faults::run(8, 1);
-    }
 }

@@ -41,7 +41,10 @@ Usage: cargo xtask TASK
                            compare results, journals, data and effects with those of runs without a kill
   kills --guests N [--seed S]
                            kill the built host N times while plugins of each language are in durable calls; `test`
-                           installs the toolchains";
+                           installs the toolchains
+  kills --hosts N [--seed S]
+                           kill and pause three built hosts on one PostgreSQL database under load, end their connections and
+                           crash the database, N times, and check that nothing is lost and nothing ran twice";
 /// The number of contents that `power-loss` opens.
 const POWER_LOSSES: u32 = 20_000;
 

@@ -14,7 +14,8 @@ use toolgate_tests::host::{Host, say};
 use toolgate_tests::http::{Client, outcomes};
 use toolgate_tests::random::Random;
 
-use super::{host, server};
+use crate::named::host;
+use crate::server;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 /// The connections of the hosts.
@@ -128,10 +129,11 @@ impl World {
 
     /// One fault. Returns its name.
     fn disturb(&mut self, record: &Record) -> &'static str {
+        self.mend();
         let at = self.random.below(self.hosts.len());
         match self.random.below(6) {
             0..3 => {
-                self.hosts[at].kill();
+                self.hosts[at].end();
                 Self::progress(record, 3);
                 self.hosts[at].start();
                 "a host was killed"
@@ -174,7 +176,7 @@ impl World {
 }
 
 /// Carries out this many faults.
-pub(super) fn run(rounds: u32, seed: u64) {
+pub(crate) fn run(rounds: u32, seed: u64) {
     // A server of its own, because a crash of it ends the connections of all hosts on it.
     let server = server::start("");
     let url = server::url(&server, "postgres");
@@ -214,7 +216,12 @@ pub(super) fn run(rounds: u32, seed: u64) {
 fn check(hosts: &[Host], record: &Record) {
     // Nobody answers any more: the rest is denied.
     loop {
-        let listed = hosts[0].approver.get("/v1/pending").ok(200);
+        let listed = hosts[0].approver.get("/v1/pending");
+        if listed.status != 200 {
+            // The last fault is not over.
+            continue;
+        }
+        let listed = listed.json();
         let waiting = listed["suspensions"].as_array().unwrap().clone();
         for suspension in &waiting {
             resolve(&hosts[1].approver, record, suspension["suspension"].as_str().unwrap(), "deny");
@@ -226,12 +233,14 @@ fn check(hosts: &[Host], record: &Record) {
     let mut balances = [OPENED_WITH; ACCOUNTS];
     let account = |name: &Value| name.as_str().unwrap()[1..].parse::<usize>().unwrap();
     let (turns, answers) = (record.turns.lock().unwrap(), record.answers.lock().unwrap());
-    let mut moved = 0;
+    let (mut moved, mut unknown) = (0, 0);
     for (path, transfer) in turns.iter() {
         let turn = hosts[2].agent.get(&format!("{path}?wait_ms=60000")).ok(200);
         let outcome = turn["calls"][0]["outcome"].clone();
         let suspension = turn["calls"][0]["suspension"].as_str().unwrap_or_default();
         match answers.get(suspension).map(String::as_str) {
+            // The data of the plugin could not be reached, so the transfer may be halfway.
+            _ if outcome == "failed" || outcome == "in_doubt" => unknown += transfer["amount_cents"].as_i64().unwrap(),
             Some("approve") => assert_eq!(outcome, "ok", "{turn:#}"),
             Some(_) => assert_eq!(outcome, "denied", "{turn:#}"),
             // Its answer was not acknowledged.
@@ -246,9 +255,14 @@ fn check(hosts: &[Host], record: &Record) {
     }
     for (number, expected) in balances.iter().enumerate() {
         let turn = hosts[0].agent.call("balances", "ledger_balance", json!({"account": format!("a{number}")}));
-        assert_eq!(turn["calls"][0]["content"]["result"]["balance_cents"], *expected, "of a{number}: {turn:#}");
+        let found = turn["calls"][0]["content"]["result"]["balance_cents"].as_i64().unwrap();
+        assert!((found - expected).abs() <= unknown, "a{number} has {found}, not {expected}: {turn:#}");
     }
     let verified = hosts[1].cli(Some(&hosts[1].admin), &["audit", "verify", "--url", &hosts[1].admin.url()]);
     assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
-    say(&format!("{} turns, {} answers, {moved} transfers", turns.len(), answers.len()));
+    say(&format!(
+        "{} turns, {} answers, {moved} transfers, {unknown} cents in transfers that failed",
+        turns.len(),
+        answers.len()
+    ));
 }
