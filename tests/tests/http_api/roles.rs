@@ -26,9 +26,8 @@ fn each_route_requires_its_role() {
     let (links, delegate) = (format!("{suspension_path}/links"), format!("{suspension_path}/delegate"));
     let (progress, defaults) = (format!("{suspension_path}/progress"), format!("{suspension_path}/defaults"));
     let call = turn["calls"][0]["id"].as_str().unwrap();
-    let resolve_call = format!("/v1/conversations/c/calls/{call}/resolve");
-    let call_log = format!("/v1/conversations/c/calls/{call}/log");
-    let journal = format!("/v1/conversations/c/calls/{call}/journal");
+    let of_call = |part: &str| format!("/v1/conversations/c/calls/{call}/{part}");
+    let [resolve_call, call_log, journal] = ["resolve", "log", "journal"].map(of_call);
     let standing = format!("/v1/standing-approvals/standing_{:032x}", 1);
     let route = |method, path, body, expected| Route { method, path, body, expected };
     let routes = [
@@ -80,8 +79,7 @@ fn each_route_requires_its_role() {
         // After it, the host takes no turns.
         route("POST", "/v1/drain", "", [401, 403, 403, 403, 403, 200]),
     ];
-    let other = host.token("other", &["caller"], None);
-    let stranger = host.stranger();
+    let (other, stranger) = (host.token("other", &["caller"], None), host.stranger());
     let who = [&stranger, &host.agent, &other, &host.approver, &host.page, &host.admin];
     for route in &routes {
         for (n, by) in who.iter().enumerate() {

@@ -17,7 +17,7 @@ pub struct Pruned {
     pub held: Amount,
     /// Turns that a rule would remove, and that wait for a delivery to a webhook.
     pub undelivered: Amount,
-    /// The bytes above [`RetentionRules::bytes`] that stay, because the turns are too young, wait for a delivery or are nested
+    /// The bytes above [`RetentionRules::bytes`](super::RetentionRules::bytes) that stay, because the turns are too young, wait for a delivery or are nested
     /// in an open turn.
     pub above: u64,
     /// The turns that a dry run counted in `removed`, while it runs.
