@@ -3,6 +3,7 @@
 //! calls. With `--hosts`, three built hosts on one PostgreSQL database, with other faults too. `cargo xtask kills` starts it.
 
 #![expect(clippy::disallowed_macros, reason = "this program prints a report")]
+#![expect(clippy::unwrap_used, reason = "a check fails by panicking")]
 
 #[path = "../tests/journal/buckets.rs"]
 mod buckets;
@@ -13,6 +14,7 @@ mod model;
 #[path = "../tests/hosts/named.rs"]
 mod named;
 #[path = "../../host/store/tests/laws/server.rs"]
+#[expect(dead_code, reason = "the faults need a server of their own")]
 mod server;
 
 use std::process::ExitCode;
