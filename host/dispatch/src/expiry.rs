@@ -93,9 +93,7 @@ impl Expiry {
             let page = self.indexes.unfinished(after, BATCH).await?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(*last);
-            let share = self.peers.share();
-            let own = page.into_iter().filter(|(id, _)| share.has_turn(*id));
-            let counted = futures::stream::iter(own).map(|(id, _)| async move {
+            let counted = futures::stream::iter(page).map(|(id, _)| async move {
                 let entered = pipeline.turns.enter(id);
                 match entered.loaded(pipeline.log.as_ref()).await {
                     Ok(slot) => slot.turn.iter().for_each(|(turn, _)| {
@@ -109,17 +107,15 @@ impl Expiry {
         }
     }
 
-    /// Tells every turn with a call that a host ran which has ended, and gives clients the time to attach again. With several hosts,
-    /// each one does this for its share.
+    /// Tells every turn with a call that a host ran which has ended, and gives clients the time to attach again. Each of several hosts
+    /// does this, because they may not agree about their shares now. Only the first one changes anything.
     pub(crate) async fn recover(&self) -> Result<(), StoreFault> {
         let mut after = None;
         loop {
             let page = self.indexes.unfinished(after, BATCH).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(*last);
-            let share = self.peers.share();
-            let is_meant = |(id, due): &(TurnId, Due)| due.running && share.has_turn(*id);
-            let running = page.into_iter().filter(is_meant).map(|(id, _)| id).collect();
+            let running = page.into_iter().filter(|(_, due)| due.running).map(|(id, _)| id).collect();
             each(running, |id| async move {
                 let entered = self.pipeline.turns.enter(id);
                 let ended = self.pipeline.ended_hosts(&entered).await?;
@@ -145,9 +141,8 @@ impl Expiry {
         let share = self.peers.share();
         loop {
             let page = self.indexes.due(after, now, BATCH).await?;
-            let is_own = |(id, due): &&(TurnId, Due)| {
-                share.has_turn(*id) || (due.running && self.pipeline.turns.known(*id).is_some())
-            };
+            // The lease of a running call concerns its host, and those who recover it.
+            let is_own = |(id, due): &&(TurnId, Due)| share.has_turn(*id) || due.running;
             let own = page.iter().filter(is_own).map(|(id, _)| *id);
             turns.extend(own.filter(|id| !approvals.rechecks(*id)));
             stuck |= !self.handle(std::mem::take(&mut turns), rechecks).await;

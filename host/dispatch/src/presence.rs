@@ -35,7 +35,7 @@ impl Presence {
     /// The tools that clients at other hosts carry out for a turn, if it waits for a client.
     pub(crate) async fn elsewhere(&self, entered: &Entered, log: &dyn Log) -> Result<Vec<ToolName>, StoreFault> {
         let waits = |turn: &Turn| turn.pending().any(|(.., open)| open.kind() == SuspensionKind::ClientExec);
-        let conversation = match &entered.loaded(log).await?.turn {
+        let conversation = match &entered.renewed(log).await?.turn {
             Some((turn, _)) if waits(turn) => turn.conversation.clone(),
             Some(_) | None => return Ok(Vec::new()),
         };

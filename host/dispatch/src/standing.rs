@@ -2,7 +2,7 @@
 //! left, in the commit that uses it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::json::Value;
@@ -28,6 +28,8 @@ pub(crate) struct Standings {
     read: OnceCell<()>,
     /// Whether another host may have given, used or revoked approvals since they were read.
     is_outdated: AtomicBool,
+    /// The number of changes by this host.
+    changes: AtomicU64,
     /// Held while they are read again.
     reading: AsyncMutex<()>,
 }
@@ -78,8 +80,7 @@ impl Standings {
         if self.is_outdated.load(Ordering::Acquire) {
             let _reading = self.reading.lock().await;
             if self.is_outdated.swap(false, Ordering::AcqRel) {
-                self.state().rows.clear();
-                self.read_all(store, now).await.inspect_err(|_| self.outdated())?;
+                self.read_again(store, now).await.inspect_err(|_| self.outdated())?;
             }
         }
         Ok(())
@@ -88,6 +89,20 @@ impl Standings {
     /// Another host may have changed them.
     pub(crate) fn outdated(&self) {
         self.is_outdated.store(true, Ordering::Release);
+    }
+
+    /// Replaces all rows at once. If this host changes some meanwhile, they are read once more.
+    async fn read_again(&self, store: &dyn StandingApprovals, now: Timestamp) -> Result<(), StoreFault> {
+        let changes = self.changes.load(Ordering::Acquire);
+        let read = Self::default();
+        read.read_all(store, now).await?;
+        let rows = std::mem::take(&mut read.state().rows);
+        if self.changes.load(Ordering::Acquire) == changes {
+            self.state().rows = rows;
+        } else {
+            self.outdated();
+        }
+        Ok(())
     }
 
     async fn read_all(&self, store: &dyn StandingApprovals, now: Timestamp) -> Result<(), StoreFault> {
@@ -178,12 +193,17 @@ impl Standings {
 impl Observer for Standings {
     fn committed(&self, commit: &Commit, _: Option<&TurnChange<'_>>) {
         if let Some(NewFacts::Revoked(revoked)) = &commit.facts {
+            self.changes.fetch_add(1, Ordering::AcqRel);
             self.corrected(revoked.id, None);
         }
         for change in &commit.rows {
             match change {
-                RowChange::Standing(row) => self.insert(row.as_ref().clone()),
+                RowChange::Standing(row) => {
+                    self.changes.fetch_add(1, Ordering::AcqRel);
+                    self.insert(row.as_ref().clone());
+                }
                 RowChange::StandingUse(id) => {
+                    self.changes.fetch_add(1, Ordering::AcqRel);
                     let mut state = self.state();
                     let used = state.rows.values_mut().flatten().filter(|known| known.row.standing.id == *id);
                     used.for_each(|known| Arc::make_mut(known).row.used += 1);

@@ -81,6 +81,11 @@ impl TimeoutApprovals {
         state.passed
     }
 
+    /// Other hosts have committed, so the next scan starts at the beginning.
+    pub(crate) fn peers_committed(&self) {
+        self.state().becomes_due(Timestamp::from_millis(0));
+    }
+
     /// Reads a page of the index. The next scan starts after the leading entries that are being rechecked. Returns
     /// whether all entries of the page are being rechecked.
     pub(crate) fn pass(&self, page: &[(TurnId, Due)]) -> bool {

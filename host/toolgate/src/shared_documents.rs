@@ -56,8 +56,10 @@ impl Documents for store::Documents {
 pub(crate) struct SharedDocuments {
     documents: Arc<dyn Documents>,
     last: RwLock<Option<Look>>,
-    /// Held by the request that looks.
-    looking: Mutex<()>,
+    /// Held by the task that looks.
+    looking: Arc<Mutex<()>>,
+    /// Held during a change, so that only other hosts overtake it.
+    changing: Mutex<()>,
 }
 
 /// A look at the versions of all documents.
@@ -76,25 +78,31 @@ impl Look {
 impl SharedDocuments {
     #[cfg_attr(not(any(test, feature = "postgres")), expect(dead_code, reason = "only a database has documents"))]
     pub(crate) fn new(documents: Arc<dyn Documents>) -> Self {
-        Self { documents, last: RwLock::default(), looking: Mutex::default() }
+        Self { documents, last: RwLock::default(), looking: Arc::default(), changing: Mutex::default() }
     }
 
     /// A look that counts for a request that arrived at this time. At most one request looks, and its look serves every request that
     /// arrived before it began.
-    pub(crate) async fn look(&self, arrived: Instant) -> Result<Look, StoreFault> {
+    pub(crate) async fn look(self: &Arc<Self>, arrived: Instant) -> Result<Look, StoreFault> {
         let last = || self.last.read().unwrap_or_else(PoisonError::into_inner).clone();
         let counting = || last().filter(|look| counts(look.began, arrived));
         if let Some(look) = counting() {
             return Ok(look);
         }
-        let _looking = self.looking.lock().await;
+        let looking = self.looking.clone().lock_owned().await;
         if let Some(look) = counting() {
             return Ok(look);
         }
-        let began = Instant::now();
-        let look = Look { began, versions: Arc::new(self.documents.versions().await?) };
-        *self.last.write().unwrap_or_else(PoisonError::into_inner) = Some(look.clone());
-        Ok(look)
+        let documents = self.clone();
+        // In a task of its own: a client that leaves does not begin another look.
+        let looked = tokio::spawn(async move {
+            let _looking = looking;
+            let began = Instant::now();
+            let look = Look { began, versions: Arc::new(documents.documents.versions().await?) };
+            *documents.last.write().unwrap_or_else(PoisonError::into_inner) = Some(look.clone());
+            Ok(look)
+        });
+        looked.await.map_err(|error| StoreFault::of_program("look at shared documents", error.to_string()))?
     }
 
     pub(crate) async fn read(&self, name: &str) -> Result<Option<(i64, Vec<u8>)>, StoreFault> {
@@ -112,6 +120,7 @@ impl SharedDocuments {
         name: &str,
         mut change: impl FnMut(Option<&[u8]>) -> Result<Vec<u8>, E> + Send,
     ) -> Result<(), E> {
+        let _changing = self.changing.lock().await;
         for _ in 0..MAX_ATTEMPTS {
             let (version, content) = self.documents.read(name).await?.unzip();
             let changed = change(content.as_deref())?;
@@ -127,6 +136,7 @@ impl SharedDocuments {
 #[cfg(test)]
 pub(crate) mod tests {
     use std::sync::Mutex;
+    use std::task::Poll;
 
     use dispatch::ports::Clock as _;
 
@@ -208,6 +218,19 @@ pub(crate) mod tests {
         let later = arrived + Duration::from_secs(60);
         host.look(later).await.unwrap();
         assert_eq!(*database.looks.lock().unwrap(), 2, "an older look does not count for a later request");
+    }
+
+    #[tokio::test]
+    async fn look_of_a_client_that_leaves_serves_the_next_one() {
+        let database = Arc::new(InMemory::default());
+        let host = database.host();
+        let arrived = Instant::now();
+        let mut leaves = Box::pin(host.look(arrived));
+        let begun = std::future::poll_fn(|cx| Poll::Ready(leaves.as_mut().poll(cx).is_pending()));
+        assert!(begun.await);
+        drop(leaves);
+        host.look(arrived).await.unwrap();
+        assert_eq!(*database.looks.lock().unwrap(), 1);
     }
 
     async fn futures_of(host: &Arc<SharedDocuments>, arrived: Instant, number: usize) -> Vec<Look> {

@@ -11,6 +11,7 @@
 mod file;
 mod first;
 mod mcp;
+mod moving;
 mod reading;
 #[cfg(test)]
 mod two_hosts;
@@ -39,7 +40,6 @@ use crate::clock::WallClock;
 use crate::config::Config;
 #[cfg(feature = "postgres")]
 use crate::config::ConfigError;
-use crate::files::existing;
 use crate::shared_documents::{LOOK, SharedDocuments};
 
 /// The prefix of every token, by which scanners recognise a leaked one.
@@ -83,6 +83,16 @@ pub enum TokenError {
         /// The newest version that this toolgate reads.
         known: u32,
     },
+    /// The tokens of this data folder were moved to the database.
+    #[error(
+        "the tokens of {} are in the database of the hosts: name their configuration with --config. To use the data folder alone \
+         again, remove this file and the file session-key, and make new tokens",
+        .0.display()
+    )]
+    Moved(PathBuf),
+    /// The tokens of this data folder will be moved to the database.
+    #[error("the tokens of {} are not in the database yet; start the host once, which moves them there", .0.display())]
+    NotMoved(PathBuf),
     /// The operating system has no random bytes.
     #[error("the operating system has no random bytes: {0}")]
     NoRandomness(getrandom::Error),
@@ -143,15 +153,10 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// The tokens of the hosts on a database. The first host that opens them takes over those in its data folder.
+    /// The tokens of the hosts on a database. The first host that opens them moves those of its data folder there.
     pub(crate) async fn shared(folder: &Path, documents: Arc<SharedDocuments>) -> Result<Self, TokenError> {
         let tokens = Self::of(folder, Place::Shared(documents.clone()));
-        if let Some(text) = existing(std::fs::read(tokens.path())).map_err(tokens.io("read"))? {
-            Content::parse(&text, &tokens.path())?;
-            if documents.make(DOCUMENT, text).await? {
-                tracing::info!(from = %tokens.path().display(), "the tokens of the data folder are now in the database");
-            }
-        }
+        tokens.move_to(&documents).await?;
         tokens.read_again().await?;
         Ok(tokens)
     }
@@ -164,7 +169,12 @@ impl Tokens {
         #[cfg(feature = "postgres")]
         if let Some(settings) = config.database()? {
             let documents = store::Documents::connect(&settings).await?;
-            return Self::shared(folder, Arc::new(SharedDocuments::new(Arc::new(documents)))).await;
+            let tokens = Self::of(folder, Place::Shared(Arc::new(SharedDocuments::new(Arc::new(documents)))));
+            if tokens.has_own()? && tokens.is_unused().await? {
+                return Err(TokenError::NotMoved(tokens.path()));
+            }
+            tokens.read_again().await?;
+            return Ok(tokens);
         }
         let _ = config;
         Self::open(folder)
@@ -287,14 +297,19 @@ impl Tokens {
 
     /// Changes the file under a lock that programs share.
     fn change_file(&self, mut change: impl FnMut(&mut Content) -> Result<(), TokenError>) -> Result<(), TokenError> {
-        let lock = self.folder.join("tokens.lock");
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
-        let opened = opened.and_then(|file| file.lock().map(|()| file));
-        let _lock: File = opened.map_err(|reason| TokenError::Io { attempted: "lock", path: lock, reason })?;
+        let _lock = self.lock()?;
         let path = self.path();
         let mut content = Content::read(&path)?;
         change(&mut content)?;
         content.write(&path)
+    }
+
+    /// Locks the file for other programs.
+    fn lock(&self) -> Result<File, TokenError> {
+        let lock = self.folder.join("tokens.lock");
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&lock);
+        let opened = opened.and_then(|file| file.lock().map(|()| file));
+        opened.map_err(|reason| TokenError::Io { attempted: "lock", path: lock, reason })
     }
 }
 

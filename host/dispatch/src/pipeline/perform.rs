@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use domain::{
-    Call, CallIndex, OwnerId, Span, Turn, TurnId,
+    Call, CallIndex, ConversationId, OwnerId, Span, Turn, TurnId,
     call::{CallState, Level},
     effect::Effect,
     gate::RuleEffect,
@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::journal::{JournalWriter, UnreadJournal, last_run};
 use crate::lingering::LeftBehind;
 use crate::plan::CallScope;
-use crate::ports::{End, Run, StoreFault};
+use crate::ports::{End, FaultKind, Run, StoreFault};
 use crate::recheck::Stepping;
 use crate::stop::{RunningCall, StopSignal};
 use crate::tracker::{Reservation, Ticket};
@@ -29,6 +29,12 @@ use crate::turns::{Entered, Slot};
 const FIRST_PAUSE: Span = Span::from_secs(1);
 
 const MAX_PAUSE: Span = Span::from_secs(60);
+
+/// The pause between two attempts to record the end of a run, or to load a call, while the store fails.
+const MAX_RECORD_PAUSE: Span = Span::from_secs(5);
+
+/// How often the store may refuse the end of a run.
+const MAX_REFUSED: u32 = 5;
 
 impl Pipeline {
     /// Starts the runs that are due and stops the others. The calls of a new turn have their tickets from its
@@ -99,7 +105,7 @@ impl Pipeline {
         let id = entered.id();
         let permit = ticket.permit().await;
         // Made only now, so that a waiting call costs no copy of its arguments.
-        let Some(due) = self.run_of_call(&entered, call, attempt, &stop).await else { return };
+        let Some(due) = self.due_run(&entered, call, attempt, &stop).await else { return };
         let stepping = Stepping::of(due.scope, &due.run);
         let recheck_in = due.recheck.then_some(&stepping.scope);
         let left_behind = LeftBehind::by(&due.run, &self.shared.tools);
@@ -139,82 +145,113 @@ impl Pipeline {
             return;
         }
         let verdict = self.runner.recheck.on_step(&stepping, &ended).await;
-        let claimed = match verdict.rule {
-            // Nobody waits for the signal.
-            RuleEffect::Deny => Ok((ended, None)),
-            RuleEffect::Allow | RuleEffect::Ask => self.signals.claimed(&stepping.scope.conversation, ended).await,
-        };
-        // Held until the wait is committed.
-        let (ended, _claim) = match claimed {
-            Ok(claimed) => claimed,
-            Err(fault) => {
-                tracing::error!(turn = %id, call = call.0, %fault, "the name of a signal could not be looked up");
-                // The call stays recorded as running, and is recovered when its lease ends.
-                entered.lock().await.running.remove(&(call, attempt));
-                return;
-            }
-        };
-        let waits = matches!(ended, RunEnd::Waits(_));
         let finished = Finished { call, attempt, ended, verdict, receipt, recorded };
-        if self.record_end(&entered, finished, &stop).await && waits {
+        if self.record_end(&entered, &stepping.scope.conversation, finished, &stop).await {
             left_behind.keep();
         }
     }
 
     /// Records the end of a run. If the store fails, it tries again: the call counts as running meanwhile, so nothing runs it again.
-    /// Returns whether the end was recorded.
-    async fn record_end(self: &Arc<Self>, entered: &Entered, finished: Finished, stop: &StopSignal) -> bool {
+    /// Returns whether the call waits now.
+    async fn record_end(
+        self: &Arc<Self>,
+        entered: &Entered,
+        conversation: &ConversationId,
+        finished: Finished,
+        stop: &StopSignal,
+    ) -> bool {
         let key = (finished.call, finished.attempt);
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, mut refused) = (FIRST_PAUSE, 0);
         loop {
-            let recorded = self.step(entered, |_, slot| {
-                slot.ending = Some(key);
-                Some(Input::Finished(finished.clone()))
-            });
-            let error = match recorded.await {
-                Ok(recorded) => return recorded,
+            let error = match self.try_record_end(entered, conversation, &finished).await {
+                Ok(waits) => return waits,
                 Err(error) => error,
             };
             tracing::error!(turn = %entered.id(), call = key.0.0, %error, "the outcome of a call could not be recorded");
-            if error.is_damage() || !matches!(error, Error::Fault(_)) {
+            match &error {
+                Error::Fault(fault) if !error.is_damage() => refused += u32::from(fault.kind == FaultKind::Program),
+                _ => refused = MAX_REFUSED,
+            }
+            if refused >= MAX_REFUSED {
                 // The call stays recorded as running, and is recovered when its lease ends or the host restarts.
                 entered.lock().await.running.remove(&key);
                 return false;
             }
             self.shared.clock.sleep(pause).await;
-            pause = Span::from_millis(pause.millis().saturating_mul(2)).min(MAX_PAUSE);
+            pause = Span::from_millis(pause.millis().saturating_mul(2)).min(MAX_RECORD_PAUSE);
             if stop.is_requested() {
                 return false;
             }
         }
     }
 
-    /// The run of a call. `None`: the call stays recorded as running and is recovered when its lease ends.
-    async fn run_of_call(
+    async fn try_record_end(
+        self: &Arc<Self>,
+        entered: &Entered,
+        conversation: &ConversationId,
+        finished: &Finished,
+    ) -> Result<bool, Error> {
+        let claimed = match finished.verdict.rule {
+            // Nobody waits for the signal.
+            RuleEffect::Deny => (finished.ended.clone(), None),
+            RuleEffect::Allow | RuleEffect::Ask => self.signals.claimed(conversation, finished.ended.clone()).await?,
+        };
+        // Held until the wait is committed.
+        let (ended, _claim) = claimed;
+        let waits = matches!(ended, RunEnd::Waits(_));
+        let recorded = self.step(entered, |_, slot| {
+            slot.ending = Some((finished.call, finished.attempt));
+            Some(Input::Finished(Finished { ended: ended.clone(), ..finished.clone() }))
+        });
+        Ok(recorded.await? && waits)
+    }
+
+    /// The run of a call. If the store cannot be read, it tries again. `None`: nothing is to be run, or the call is recovered when its
+    /// lease ends.
+    async fn due_run(
         &self,
         entered: &Entered,
         call: CallIndex,
         attempt: u32,
         stop: &Arc<StopSignal>,
     ) -> Option<DueRun> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.run_of_call(entered, call, attempt, stop).await {
+                Ok(run) => return run,
+                Err(error) => error,
+            };
+            tracing::error!(turn = %entered.id(), call = call.0, %error, "a call to run could not be loaded");
+            if error.is_damage() {
+                entered.lock().await.running.remove(&(call, attempt));
+                return None;
+            }
+            self.shared.clock.sleep(pause).await;
+            pause = Span::from_millis(pause.millis().saturating_mul(2)).min(MAX_RECORD_PAUSE);
+            if stop.is_requested() {
+                return None;
+            }
+        }
+    }
+
+    /// The run of a call. `None`: nothing is to be run.
+    async fn run_of_call(
+        &self,
+        entered: &Entered,
+        call: CallIndex,
+        attempt: u32,
+        stop: &Arc<StopSignal>,
+    ) -> Result<Option<DueRun>, StoreFault> {
         let mut slot = entered.lock().await;
         // Another host may have ended the call, or taken it over.
-        if let Err(error) = entered.renew(&mut slot, self.log.as_ref()).await {
-            tracing::error!(turn = %entered.id(), %error, "a call to run could not be loaded");
-        }
+        entered.renew(&mut slot, self.log.as_ref()).await?;
         let is_due = |turn: &Turn| {
             turn.effects(self.shared.owner).any(|Effect::Run { call: due, attempt: of }| (due, of) == (call, attempt))
         };
         slot.turn.take_if(|(turn, _)| !is_due(turn));
         let journal = match &slot.turn {
-            Some((turn, _)) => self.journal_of(turn, call).await,
-            None => Ok(None),
-        };
-        let Ok(journal) = journal.inspect_err(|error| {
-            tracing::error!(turn = %entered.id(), call = call.0, %error, "the journal of a call could not be found");
-        }) else {
-            slot.running.remove(&(call, attempt));
-            return None;
+            Some((turn, _)) => self.journal_of(turn, call).await?,
+            None => None,
         };
         let run = slot.turn.as_ref().and_then(|(turn, _)| {
             // Each run has a log of its own, also one that continues a call after a step.
@@ -231,7 +268,7 @@ impl Pipeline {
         if run.is_none() {
             slot.running.remove(&(call, attempt));
         }
-        run
+        Ok(run)
     }
 
     /// The hosts that have ended among the owners of a turn's running calls, and the last runs of these calls.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{Config, Row};
 
 use super::error::PostgresError;
@@ -76,7 +76,11 @@ impl Connector {
 
     /// Connections for writes outside of commits.
     pub(super) fn writes(&self, size: usize) -> Result<Pool, PostgresError> {
-        self.pool(&format!("-c statement_timeout={}", self.deadline.as_millis()), size)
+        let mut config = self.config.clone();
+        // After a failover, no connection stays with a standby, whose tokens and log-outs are old.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        let timeout = format!("-c statement_timeout={}", self.deadline.as_millis());
+        pool(&config, &self.tls, &timeout, size, self.deadline)
     }
 
     /// Checks the server, and makes the tables unless they are there.

@@ -47,6 +47,9 @@ pub(super) enum Stamp {
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
+    /// Whether the tokens are in the database.
+    #[serde(default)]
+    moved: bool,
 }
 
 /// Version 1.
@@ -100,7 +103,10 @@ impl Content {
     pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self, TokenError> {
         let unreadable = |reason: String| TokenError::Unreadable { path: path.to_owned(), reason };
         let not_json = |error: serde_json::Error| unreadable(error.to_string());
-        let Versioned { version } = serde_json::from_slice(text).map_err(not_json)?;
+        let Versioned { version, moved } = serde_json::from_slice(text).map_err(not_json)?;
+        if moved {
+            return Err(TokenError::Moved(path.to_owned()));
+        }
         let written: Written = match version {
             1 => serde_json::from_slice(text).map_err(not_json)?,
             found if found > VERSION => {

@@ -104,6 +104,12 @@ async fn tokens_of_a_data_folder_are_taken_over_once() {
     shared.revoke(&PrincipalId::new("one").unwrap()).await.unwrap();
     let again = Tokens::shared(folder.path(), database.host()).await.unwrap();
     assert!(again.principal(&token).is_none(), "a revoked token does not come back");
+    // Nobody takes the file of the folder for the tokens any more.
+    let refused = Tokens::open(folder.path()).err().unwrap().to_string();
+    assert!(refused.contains("are in the database of the hosts"), "{refused}");
+    let empty = Arc::new(InMemory::default());
+    let elsewhere = Tokens::shared(folder.path(), empty.host()).await.unwrap();
+    assert!(elsewhere.principal(&token).is_none() && empty.content(DOCUMENT).is_none());
 }
 
 #[tokio::test]
