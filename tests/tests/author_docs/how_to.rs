@@ -45,8 +45,8 @@ pub(super) fn fill(folder: &Path) {
     fs::write(folder.join("plugins/bank.wasm"), fixture(&tools)).unwrap();
 }
 
-/// Pages that have settings and no commands. `tests/tests/postgres.rs` uses those of this one.
-const WITHOUT_COMMANDS: [&str; 1] = ["use-postgresql.md"];
+/// Pages that have settings and no commands that run here. `tests/tests/postgres.rs` and `hosts.rs` use such settings.
+const WITHOUT_COMMANDS: [&str; 2] = ["use-postgresql.md", "run-several-hosts.md"];
 
 macro_rules! how_to {
     ($($test:ident: $name:literal, $page:expr;)*) => {
