@@ -246,7 +246,7 @@ fn waits_for_a_signal(_: usize) -> Option<RunEnd> {
 }
 
 #[tokio::test]
-async fn call_is_recovered_after_its_signal_was_not_looked_up() {
+async fn signal_that_could_not_be_looked_up_is_looked_up_later() {
     let mut host = DurableHost::new(waits_for_a_signal);
     let store = Arc::new(MortalStore::new(host.world.store.clone()));
     let parts = host.world.parts(Arc::new(host.tools()));
@@ -254,9 +254,8 @@ async fn call_is_recovered_after_its_signal_was_not_looked_up() {
     store.fail_search();
     let id = host.submit().await;
     assert_eq!((host.runs(), host.turn(id).await.pending().count()), (1, 0));
-    // Longer than the lease of the run.
     host.pass(Span::from_secs(300)).await;
-    assert_eq!((host.runs(), host.turn(id).await.pending().count()), (2, 1));
+    assert_eq!((host.runs(), host.turn(id).await.pending().count()), (1, 1), "its run is not repeated");
 }
 
 /// Tools whose check of a schema sees whether the turn is locked.
@@ -325,6 +324,12 @@ struct Releases {
     released: AtomicUsize,
 }
 
+impl Releases {
+    fn released(&self) -> usize {
+        self.released.load(Ordering::Relaxed)
+    }
+}
+
 #[async_trait]
 impl Tools for Releases {
     fn find(&self, name: &str) -> Result<Arc<KnownTool>, Option<ToolName>> {
@@ -349,22 +354,34 @@ impl Tools for Releases {
     }
 }
 
-#[tokio::test]
-async fn instance_is_released_when_nothing_will_continue_it() {
+/// A host on which the wait of a call cannot be recorded at first.
+async fn unrecorded() -> (DurableHost, Arc<Releases>, TurnId) {
     let mut host = DurableHost::new(waits_for_a_signal);
     let tools = Arc::new(Releases { tools: host.tools(), released: AtomicUsize::new(0) });
-    let released = || tools.released.load(Ordering::Relaxed);
     let store = Arc::new(MortalStore::new(host.world.store.clone()));
     let parts = host.world.parts(tools.clone());
     host.running = Some(Dispatcher::start(Parts { store: store.clone(), ..parts }));
     store.fail_search();
     let id = host.submit().await;
-    assert_eq!((released(), host.turn(id).await.pending().count()), (1, 0), "the wait is not recorded");
-    // Longer than the lease of the run.
+    assert_eq!((tools.released(), host.turn(id).await.pending().count()), (0, 0), "the wait is not recorded");
+    (host, tools, id)
+}
+
+#[tokio::test]
+async fn instance_of_a_wait_that_is_recorded_late_is_kept() {
+    let (mut host, tools, id) = unrecorded().await;
     host.pass(Span::from_secs(300)).await;
-    assert_eq!((released(), host.turn(id).await.pending().count()), (1, 1), "it waits");
+    assert_eq!((tools.released(), host.turn(id).await.pending().count()), (0, 1), "it waits");
     host.handle().cancel(&principal("agent", Role::Caller), &conversation("c"), id).await.unwrap();
-    assert_eq!(released(), 2);
+    assert_eq!(tools.released(), 1);
+}
+
+#[tokio::test]
+async fn instance_is_released_when_nothing_will_continue_it() {
+    let (mut host, tools, id) = unrecorded().await;
+    host.handle().cancel(&principal("agent", Role::Caller), &conversation("c"), id).await.unwrap();
+    host.pass(Span::from_secs(300)).await;
+    assert_eq!(tools.released(), 2, "by the end of the call, and by the run whose wait is not recorded");
 }
 
 /// A guest that asks, proposes a value, waits for a signal and sleeps. No answer changes that.
