@@ -369,7 +369,7 @@ async fn unrecorded() -> (DurableHost, Arc<Releases>, TurnId) {
 
 #[tokio::test]
 async fn instance_of_a_wait_that_is_recorded_late_is_kept() {
-    let (mut host, tools, id) = unrecorded().await;
+    let (host, tools, id) = unrecorded().await;
     host.pass(Span::from_secs(300)).await;
     assert_eq!((tools.released(), host.turn(id).await.pending().count()), (0, 1), "it waits");
     host.handle().cancel(&principal("agent", Role::Caller), &conversation("c"), id).await.unwrap();
@@ -378,7 +378,7 @@ async fn instance_of_a_wait_that_is_recorded_late_is_kept() {
 
 #[tokio::test]
 async fn instance_is_released_when_nothing_will_continue_it() {
-    let (mut host, tools, id) = unrecorded().await;
+    let (host, tools, id) = unrecorded().await;
     host.handle().cancel(&principal("agent", Role::Caller), &conversation("c"), id).await.unwrap();
     host.pass(Span::from_secs(300)).await;
     assert_eq!(tools.released(), 2, "by the end of the call, and by the run whose wait is not recorded");
