@@ -70,6 +70,8 @@ pub struct MortalStore {
     /// The gates of all reads of feeds and of logs, if they are held.
     reading: Gate,
     loading: Gate,
+    /// The number of commits of turns that are still to be refused.
+    refuses: AtomicUsize,
     /// The other hosts on the store, if there may be some.
     member: Option<Arc<Member>>,
 }
@@ -115,6 +117,7 @@ impl MortalStore {
             entries: AtomicUsize::new(0),
             reading: Mutex::default(),
             loading: Mutex::default(),
+            refuses: AtomicUsize::new(0),
             member: None,
         }
     }
@@ -172,6 +175,11 @@ impl MortalStore {
             member.committed(commit);
         }
         Ok(position)
+    }
+
+    /// Refuses this many commits of turns, as a server does that finds a fault in them.
+    pub fn refuse(&self, commits: usize) {
+        self.refuses.store(commits, Ordering::Relaxed);
     }
 
     /// Holds the next commit that is not held by an earlier gate, until this one has a permit.
@@ -259,6 +267,9 @@ impl Log for MortalStore {
         if let Some(gate) = gate {
             // A dropped gate is open.
             drop(gate.acquire().await);
+        }
+        if self.refuses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+            return Err(StoreFault::of_program("commit", "a test refuses it").into());
         }
         let used = commit.rows.iter().find_map(|change| match change {
             RowChange::StandingUse(id) => Some(*id),

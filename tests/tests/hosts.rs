@@ -43,6 +43,12 @@ fn call_that_waits_is_answered_at_another_host() {
     let waits = a.agent.submit("c", json!([{"id": "pay", "tool": "ledger_transfer", "arguments": arguments}]));
     let suspension = suspension_of(&waits);
     assert_eq!(b.approver.get("/v1/pending").ok(200)["suspensions"].as_array().unwrap().len(), 1);
+    for host in [&a, &b] {
+        let metrics = host.admin.get("/metrics").text;
+        for gauge in ["toolgate_open_turns 1", "toolgate_pending_suspensions 1"] {
+            assert!(metrics.lines().any(|line| line == gauge), "{metrics}");
+        }
+    }
     let _ = b.approver.resolve(&suspension, json!({"decision": "approve"})).ok(200);
     // The host of the caller waits for the call that the other host runs.
     let settled = a.agent.settled(&waits);

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use domain::{Span, Turn, TurnId};
-
 use tokio::sync::Notify;
 
 use crate::committer::{Storage, TurnChange};
@@ -60,12 +59,7 @@ impl PeerNews {
     async fn handle(&self, news: News, mut unread: Vec<TurnId>, ended: &Notify) -> Vec<TurnId> {
         match news {
             News::Commits(commits) => {
-                for commit in &commits {
-                    match commit {
-                        PeerCommit::Turn { turn, .. } => unread.push(*turn),
-                        PeerCommit::Plugin | PeerCommit::Other => {}
-                    }
-                }
+                unread.extend(commits.iter().filter_map(PeerCommit::turn));
                 unread.sort_unstable();
                 unread.dedup();
                 self.standings.outdated();

@@ -83,7 +83,8 @@ impl Pipeline {
         input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
     ) -> Result<bool, Error> {
         let parent = {
-            let slot = entered.loaded(self.log.as_ref()).await?;
+            // A refusal must not follow from a state before the input.
+            let slot = entered.renewed(self.log.as_ref()).await?;
             slot.turn.as_ref().and_then(|(turn, _)| turn.parent.clone())
         };
         let ancestors = self.ancestors(parent.as_deref()).await?;
@@ -113,7 +114,7 @@ impl Pipeline {
         input: &(impl Fn(&Turn, &mut Slot) -> Option<Input> + Send),
         unchanged: Vec<RowChange>,
     ) -> Result<Extended, Error> {
-        entered.renew(slot, self.log.as_ref()).await?;
+        slot.load(entered.id(), self.log.as_ref()).await?;
         slot.ending = None;
         let Some(decided) = self.decide(slot, input)? else {
             // A superseded run has ended.

@@ -2,7 +2,7 @@
 //! in the store, also while somebody waits for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard as SyncMutexGuard, PoisonError};
 
 use domain::{CallIndex, Turn, TurnId};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard, watch};
@@ -82,7 +82,7 @@ impl Turns {
         self.lock().iter().map(entered).collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TurnId, Arc<Entry>>> {
+    fn lock(&self) -> SyncMutexGuard<'_, HashMap<TurnId, Arc<Entry>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -91,7 +91,9 @@ impl Meters {
     }
 
     /// All metrics in the text format of Prometheus.
-    pub(crate) fn render(&self, handle: &dispatch::Handle) -> String {
+    pub(crate) async fn render(&self, handle: &dispatch::Handle) -> String {
+        // Unknown while the database is away.
+        let of_all_hosts = handle.open_turns().await.ok().flatten().unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "a count that needs more than 52 bits does not fit in memory")]
         let set = |name, count: usize| self.gauge(name).set(count as f64);
         set("toolgate_turns_in_memory", handle.turns_in_memory());
@@ -116,9 +118,9 @@ impl Meters {
             self.counter("toolgate_lingering_instances_total", labels).absolute(count);
         }
         let counts = handle.counts();
-        set("toolgate_open_turns", counts.open_turns);
-        set("toolgate_open_turn_bytes", counts.open_bytes);
-        set("toolgate_pending_suspensions", counts.suspensions);
+        set("toolgate_open_turns", counts.open_turns + of_all_hosts.turns);
+        set("toolgate_open_turn_bytes", counts.open_bytes + of_all_hosts.bytes);
+        set("toolgate_pending_suspensions", counts.suspensions + of_all_hosts.suspensions);
         set("toolgate_running_calls", counts.running_calls);
         set("toolgate_waiting_calls", counts.waiting_calls);
         for (outcome, code, count) in counts.settled {

@@ -25,7 +25,7 @@ impl Handle {
         let row = self.inner.pending.row(by, id).await?;
         let entered = pipeline.turns.enter(row.turn);
         // Locked until the report is counted and sent, so that the call does not end in between.
-        let slot = entered.loaded(pipeline.log.as_ref()).await?;
+        let slot = entered.renewed(pipeline.log.as_ref()).await?;
         let turn = slot.turn.as_ref().map(|(turn, _)| turn).ok_or(Refusal::Unknown)?;
         let (index, call, suspension, closed) = turn.suspension(id).ok_or(Refusal::Unknown)?;
         let pinned = call.pinned.as_ref().filter(|_| suspension.kind() == SuspensionKind::ClientExec);

@@ -273,7 +273,7 @@ impl Pipeline {
 
     /// The hosts that have ended among the owners of a turn's running calls, and the last runs of these calls.
     pub(crate) async fn ended_hosts(&self, entered: &Entered) -> Result<EndedHosts, StoreFault> {
-        let owners: BTreeSet<OwnerId> = match &entered.loaded(self.log.as_ref()).await?.turn {
+        let owners: BTreeSet<OwnerId> = match &entered.renewed(self.log.as_ref()).await?.turn {
             Some((turn, _)) => {
                 turn.calls.iter().filter_map(Call::owner).filter(|of| *of != self.shared.owner).collect()
             }

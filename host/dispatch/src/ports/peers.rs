@@ -149,6 +149,17 @@ pub enum PeerCommit {
     Other,
 }
 
+impl PeerCommit {
+    /// The turn of the commit.
+    #[must_use]
+    pub const fn turn(&self) -> Option<TurnId> {
+        match self {
+            Self::Turn { turn, .. } => Some(*turn),
+            Self::Plugin | Self::Other => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

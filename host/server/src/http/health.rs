@@ -118,7 +118,7 @@ pub(crate) async fn status(
     )
 )]
 pub(crate) async fn metrics(State(app): State<App>, _by: Admin, Params(NoParams {}): Params<NoParams>) -> Response {
-    let text = app.meters.render(&app.ports.handle);
+    let text = app.meters.render(&app.ports.handle).await;
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 

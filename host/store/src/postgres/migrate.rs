@@ -14,13 +14,7 @@ mod open_turns;
 pub(super) const SCHEMA: &str = "toolgate";
 
 /// The statements that make each format from the one before.
-const FORMATS: [&str; 5] = [
-    include_str!("schema/1.sql"),
-    include_str!("schema/2.sql"),
-    include_str!("schema/3.sql"),
-    include_str!("schema/4.sql"),
-    include_str!("schema/5.sql"),
-];
+const FORMATS: [&str; 3] = [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// The newest format.
 const KNOWN: i32 = FORMATS.len() as i32;
