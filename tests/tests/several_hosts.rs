@@ -154,15 +154,16 @@ async fn calls_of_a_host_that_ended_run_at_another() {
     let hosts = Hosts::default();
     let (first, second) = hosts.two().await;
     let turns = [hosts.submit(&first, SERVER).await.id, hosts.submit(&first, SERVER).await.id];
-    let own = hosts.submit(&second, SERVER).await.id;
+    let third = hosts.start();
+    let of_third = hosts.submit(&third, SERVER).await.id;
     hosts.cluster.end(first.owner);
     settle().await;
     for turn in turns {
         assert_eq!(read(&second, turn).await.calls[0].attempts, 2);
     }
-    assert_eq!(read(&second, own).await.calls[0].attempts, 1, "the calls of a host that is alive go on");
+    assert_eq!(read(&second, of_third).await.calls[0].attempts, 1, "the calls of a host that is alive go on");
     hosts.pass(Span::from_secs(2)).await;
-    for turn in [turns[0], turns[1], own] {
+    for turn in [turns[0], turns[1], of_third] {
         assert!(read(&second, turn).await.is_ended());
     }
     // The host that ended finds out that its runs do not count.
