@@ -58,6 +58,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub use self::components::SharedComponents;
 pub use self::documents::Documents;
 pub use self::error::PostgresError;
+pub use self::life::DatabaseTime;
 pub use self::settings::{HostIdentity, PostgresSettings};
 
 use self::committer::{Committer, Counters, Work};
@@ -85,7 +86,7 @@ pub struct PostgresStore {
     components: SharedComponents,
     failed: watch::Receiver<Option<StoreFault>>,
     final_failure: watch::Receiver<Option<StoreFault>>,
-    clock_offset: watch::Receiver<i64>,
+    time: watch::Receiver<DatabaseTime>,
     counters: Arc<Counters>,
     /// `None` only while the store is dropped.
     queue: Option<mpsc::Sender<Work>>,
@@ -137,7 +138,7 @@ impl PostgresStore {
 
         let report = Arc::default();
         let mut life = Life::new(renewals, me.clone(), Arc::clone(&report), queue.downgrade());
-        let (members, clock_offset) = (life.members(), life.clock_offset());
+        let (members, time) = (life.members(), life.time());
         if let Err(fault) = life.renew().await {
             tracing::warn!(%fault, "the other hosts are not known yet");
         }
@@ -153,7 +154,7 @@ impl PostgresStore {
             components: SharedComponents::new(components),
             failed,
             final_failure,
-            clock_offset,
+            time,
             counters,
             queue: Some(queue),
             ended: Mutex::new(ended),
@@ -174,10 +175,10 @@ impl PostgresStore {
         self.components.clone()
     }
 
-    /// Milliseconds to add to the clock of this machine for that of the database.
+    /// The time of the database.
     #[must_use]
-    pub fn clock_offset(&self) -> watch::Receiver<i64> {
-        self.clock_offset.clone()
+    pub fn time(&self) -> watch::Receiver<DatabaseTime> {
+        self.time.clone()
     }
 
     /// Why the store takes no commits until the host is started again. `None`: it takes them, or will take them again.
