@@ -12,6 +12,7 @@ mod documents;
 mod error;
 mod fault;
 mod fence;
+mod hints;
 mod hosts;
 mod inbox;
 mod indexes;
@@ -64,6 +65,7 @@ pub use self::settings::{HostIdentity, PostgresSettings};
 use self::committer::{Committer, Counters, Work};
 use self::connect::Connector;
 use self::fence::Fence;
+use self::hints::Messenger;
 use self::life::Life;
 use self::news::Poller;
 use self::peers::Peer;
@@ -119,7 +121,7 @@ impl PostgresStore {
             deadline.min(settings.lease / 3),
             life::ATTEMPTED,
         );
-        let values = connector.values(settings.values)?;
+        let (values, (config, tls)) = (connector.values(settings.values)?, connector.hints());
 
         let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));
         let of_host = fence.clone();
@@ -143,7 +145,18 @@ impl PostgresStore {
             tracing::warn!(%fault, "the other hosts are not known yet");
         }
         handle.spawn(life.run(final_failure.clone()));
-        let (poller, news) = Poller::new(polls, own.run, own.mark.head.position, members.clone());
+        let (hints, looks) = (Arc::default(), settings.poll);
+        let messenger = Messenger {
+            config,
+            tls,
+            name: me.name().to_owned(),
+            deadline,
+            members: members.clone(),
+            counters: counters.clone(),
+            hints: Arc::clone(&hints),
+        };
+        handle.spawn(messenger.run());
+        let (poller, news) = Poller::new(polls, own.run, own.mark.head.position, members.clone(), (hints, looks));
         handle.spawn(poller.run());
         let values = Values::new(handle.clone(), values, deadline, failed.clone(), fence, queue.downgrade());
         Ok(Self {

@@ -140,11 +140,14 @@ impl World {
         self.hosts[at].wait();
     }
 
+    /// Returns when the server works again.
     fn crash(&self) {
-        let process = self.query(&format!("SELECT pid {CONNECTIONS} LIMIT 1"));
-        if !process.is_empty() {
-            signal(process, "-KILL");
-        }
+        const STARTED: &str = "SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
+        let before = self.query(STARTED);
+        signal(self.query(&format!("SELECT pid {CONNECTIONS} LIMIT 1")), "-KILL");
+        let has_restarted =
+            || server::try_run(&self.server, "postgres", STARTED).is_ok_and(|now| !now.is_empty() && now != before);
+        self.record.until("server after its crash", has_restarted);
     }
 
     /// Returns when the proxy has cut a connection, or its host has ended, as one does that lost data of plugins.
@@ -157,8 +160,6 @@ impl World {
     fn mend(&mut self) {
         for host in &mut self.hosts {
             if !host.runs() {
-                let answers = || server::try_run(&self.server, "postgres", "SELECT 1").is_ok();
-                self.record.until("answer of the database", answers);
                 host.start();
             }
         }
