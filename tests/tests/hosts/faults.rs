@@ -158,8 +158,10 @@ impl World {
 
     /// Starts again what has ended: a host may have noticed lost data of plugins.
     fn mend(&mut self) {
-        for host in &mut self.hosts {
+        for (host, proxy) in self.hosts.iter_mut().zip(&self.proxies) {
             if !host.runs() {
+                // A start must succeed, so the rest of a fault is given up.
+                proxy.cut(Cut::BeforeAll, 0);
                 host.start();
             }
         }

@@ -98,7 +98,7 @@ impl Connector {
         let session = self.session().await?;
         let checked = async {
             check_server(&session).await?;
-            migrate(&session, self.lock_wait).await
+            migrate(&session, self.lock_wait, None).await
         };
         let checked = checked.await;
         session.close();
@@ -145,7 +145,7 @@ impl Connector {
         if let Some(by) = Lock::of_host(self.me.name()).take(session, lock_wait).await? {
             return Err(PostgresError::InUse { name: self.me.name().to_owned(), by });
         }
-        migrate(session, lock_wait).await?;
+        migrate(session, lock_wait, Some(self.me.name())).await?;
         let prepared = session.prepare(self.statements.iter().copied()).await;
         prepared.map_err(PostgresError::refused("prepare statements"))
     }

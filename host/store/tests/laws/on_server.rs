@@ -115,7 +115,7 @@ async fn database_of_a_newer_host_is_refused() {
     }
     let (name, url) = server::database();
     drop(PostgresStore::open(&settings(url.clone())).await.unwrap());
-    server::run(&name, "UPDATE toolgate.format SET version = 99");
+    server::run(&name, "UPDATE toolgate.format SET version = 99, oldest = 99");
     let refused = refusal(&settings(url)).await;
     assert!(matches!(refused, PostgresError::Newer { found: 99, .. }), "{refused}");
 }

@@ -96,15 +96,16 @@ impl Proxy {
         self.folder.path()
     }
 
-    /// Cuts the connections of the next `COMMIT`s.
+    /// Cuts the connections of the next `COMMIT`s, and no later ones.
     pub(crate) fn cut(&self, cut: Cut, times: usize) {
+        self.shared.closes.store(false, Ordering::Relaxed);
         *self.shared.cut.lock().unwrap() = vec![cut; times];
     }
 
     /// Cuts the connection of the next `COMMIT`, and then takes no connections.
     pub(crate) fn cut_and_close(&self, cut: Cut) {
-        self.shared.closes.store(true, Ordering::Relaxed);
         self.cut(cut, 1);
+        self.shared.closes.store(true, Ordering::Relaxed);
     }
 
     /// How often it cut a connection.
