@@ -1,4 +1,4 @@
-//! Hosts on one database, and what they and the database server use.
+//! Hosts on one database, and their usage of the machine.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -60,7 +60,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What was used until now.
+    /// The usage until now.
     pub(super) async fn usage(&self) -> Result<Usage> {
         let row = self.database.query_one(USAGE, &[]).await?;
         let processes = self.database.query("SELECT pid FROM pg_stat_activity", &[]).await?;
@@ -90,7 +90,7 @@ const USAGE: &str = "SELECT head.position, \
     (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'toolgate' AND datname = current_database()) AS connections \
     FROM head";
 
-/// What was used until some time: bytes, and seconds of the processors.
+/// The usage until some time: bytes, and seconds of the processors.
 #[derive(Clone, Copy)]
 pub(super) struct Usage {
     pub(super) position: i64,

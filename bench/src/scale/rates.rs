@@ -1,4 +1,4 @@
-//! Durable turns per second, and what a turn costs the hosts and the database.
+//! Durable turns per second, and the cost of a turn for the hosts and the database.
 
 use anyhow::Result;
 
@@ -100,7 +100,7 @@ impl Costs {
         format!("{:.1}", self.commits / self.transactions)
     }
 
-    /// What a turn costs: bytes, and microseconds of the processors.
+    /// The cost of a turn: bytes, and microseconds of the processors.
     fn cells(&self) -> Vec<String> {
         let times = [self.hosts, self.database, self.load].map(|seconds| seconds * 1e6);
         let sums = [self.tables, self.log].into_iter().chain(times);

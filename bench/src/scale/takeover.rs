@@ -28,6 +28,10 @@ pub(super) async fn takeover(cluster: &mut Cluster, sizes: Sizes) -> Result<()> 
     for round in 0..sizes.kills {
         cluster.start(4).await?;
         progress(&format!("kill {round} of three hosts"));
+        // In each round, the leases begin at another time between two looks of the first host at them, and end at another time after
+        // the kill.
+        let phase = round as u64 * 1_700;
+        pause(phase).await;
         let (mut running, killed) = (HashSet::new(), cluster.hosts.len() - 1);
         for (host, serving) in cluster.hosts.iter().enumerate().skip(1) {
             let mut connection = serving.connect().await?;
@@ -40,8 +44,7 @@ pub(super) async fn takeover(cluster: &mut Cluster, sizes: Sizes) -> Result<()> 
                 running.insert(conversation);
             }
         }
-        // At another time between two renewals of the leases for each kill.
-        pause(round as u64 * 1_700).await;
+        pause(phase).await;
         let start = now();
         cluster.hosts.truncate(1);
         let row = cluster.database.query_one(LEASES, &[]).await?;
