@@ -49,7 +49,10 @@ impl Connector {
         if config.get_application_name().is_none() {
             config.application_name("toolgate");
         }
-        let writes = format!("-c idle_in_transaction_session_timeout={}", deadline.as_millis());
+        // Each statement of the writer looks for keys. The server plans it once, and could do so while a table is empty: then it would
+        // read the whole table each time, with all removed rows, until the next automatic vacuum.
+        let writes =
+            format!("-c idle_in_transaction_session_timeout={} -c enable_seqscan=off -c jit=off", deadline.as_millis());
         let writer = pool(&config, &tls, &writes, 1, deadline)?;
         Ok(Self {
             server: server(&config),
