@@ -41,11 +41,6 @@ CREATE TABLE open_turns (
     suspensions bigint NOT NULL
 );
 
--- The turn is no key of this index. Otherwise the server may read all of it, with what was removed, to find a turn: after an automatic
--- vacuum, its statistics often say that the table is empty.
-DROP INDEX unfinished_turns_due;
-CREATE INDEX unfinished_turns_due ON unfinished_turns (due_at) INCLUDE (turn);
-
 -- The second lock of the names of signals.
 ALTER TABLE suspensions ADD COLUMN signal text COLLATE "C";
 CREATE UNIQUE INDEX suspensions_signal ON suspensions (conversation, signal) WHERE is_open AND signal IS NOT NULL;
