@@ -124,6 +124,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// A verdict that denies the call, with the reason.
+    #[must_use]
+    pub fn deny(reason: impl Into<Arc<str>>) -> Self {
+        Self { rule: RuleEffect::Deny, reason: Some(reason.into()), ..Self::default() }
+    }
+
     /// The approval that a call of a tool with this declaration needs.
     #[must_use]
     pub const fn gates(&self, approval: Approval) -> Approval {
