@@ -3,30 +3,23 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The prefix of the name of a file while it is written.
 const PARTIAL: &str = ".partial-";
 
 /// Writes a file atomically: a reader sees the old or the new content, even after a power failure.
 pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let unique = COUNT.fetch_add(1, Ordering::Relaxed);
-    let partial = folder.join(format!("{PARTIAL}{}-{unique}-{name}", std::process::id()));
-    let written = write_synced(&partial, bytes).and_then(|()| fs::rename(&partial, folder.join(name)));
-    if let Err(error) = written {
-        // The file may not exist. Only the first error matters.
-        let _ = fs::remove_file(&partial);
-        return Err(error);
-    }
+    let mut partial = tempfile::Builder::new();
+    partial.prefix(PARTIAL);
+    // Without this, only the owner could read the file.
+    #[cfg(unix)]
+    partial.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut partial = partial.tempfile_in(folder)?;
+    partial.write_all(bytes)?;
+    partial.as_file().sync_all()?;
+    partial.persist(folder.join(name))?;
     // Syncing the folder makes the new name durable.
     File::open(folder)?.sync_all()
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// Removes the partial files that killed writes left in a folder.
