@@ -80,6 +80,17 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    fn written_file_has_the_mode_of_other_new_files() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), "written", b"1").expect("writes");
+        File::create(folder.path().join("new")).expect("creates");
+        let [written, new] = ["written", "new"].map(|name| fs::metadata(folder.path().join(name)).expect("it exists"));
+        assert_eq!(written.permissions().mode(), new.permissions().mode());
+    }
+
+    #[cfg(unix)]
+    #[test]
     fn a_pipe_is_refused_without_waiting() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("a.wasm");
