@@ -324,8 +324,8 @@ fn longest(max: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> b
     Some(made(length))
 }
 
-/// Calls the tool with arguments that break the schema. A host refuses such arguments, but a tool should not need that. If it
-/// traps, this is a problem. If it returns a result, this is none: the report only says how many calls did.
+/// Calls the tool with arguments that break the schema. A host refuses such arguments, but a tool should not need that. A
+/// trap is a problem. A result is not: the report only says how many calls returned one.
 async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usize), report: &mut ConformanceReport) {
     let all = called.samples.first().map(variations::broken).unwrap_or_default();
     for arguments in all.into_iter().filter(|arguments| !called.fits(arguments)) {
