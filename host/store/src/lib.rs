@@ -24,7 +24,9 @@ use dispatch::ports::FaultKind;
 pub use self::key_value::{CommitValue, KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use self::postgres::{Documents, HostIdentity, PostgresError, PostgresSettings, PostgresStore, SharedComponents};
+pub use self::postgres::{
+    DatabaseTime, Documents, HostIdentity, PostgresError, PostgresSettings, PostgresStore, SharedComponents,
+};
 pub use self::sled::{
     ExportError, Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, salvage,
     verify,

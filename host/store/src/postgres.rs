@@ -12,6 +12,7 @@ mod documents;
 mod error;
 mod fault;
 mod fence;
+mod hints;
 mod hosts;
 mod inbox;
 mod indexes;
@@ -52,11 +53,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub use self::components::SharedComponents;
 pub use self::documents::Documents;
 pub use self::error::PostgresError;
+pub use self::life::DatabaseTime;
 pub use self::settings::{HostIdentity, PostgresSettings};
 
 use self::committer::{Committer, Counters, Work};
 use self::connect::Connector;
 use self::fence::Fence;
+use self::hints::Messenger;
 use self::life::Life;
 use self::news::Poller;
 use self::peers::Peer;
@@ -80,7 +83,7 @@ pub struct PostgresStore {
     components: SharedComponents,
     failed: watch::Receiver<Option<StoreFault>>,
     final_failure: watch::Receiver<Option<StoreFault>>,
-    clock_offset: watch::Receiver<i64>,
+    time: watch::Receiver<DatabaseTime>,
     counters: Arc<Counters>,
     /// `None` only while the store is dropped.
     queue: Option<mpsc::Sender<Work>>,
@@ -113,7 +116,7 @@ impl PostgresStore {
             deadline.min(settings.lease / 3),
             life::ATTEMPTED,
         );
-        let values = connector.values(settings.values)?;
+        let (values, (config, tls)) = (connector.values(settings.values)?, connector.hints());
 
         let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));
         let of_host = fence.clone();
@@ -132,12 +135,23 @@ impl PostgresStore {
 
         let report = Arc::default();
         let mut life = Life::new(renewals, me.clone(), Arc::clone(&report), queue.downgrade());
-        let (members, clock_offset) = (life.members(), life.clock_offset());
+        let (members, time) = (life.members(), life.time());
         if let Err(fault) = life.renew().await {
             tracing::warn!(%fault, "the other hosts are not known yet");
         }
         handle.spawn(life.run(final_failure.clone()));
-        let (poller, news) = Poller::new(polls, own.run, own.mark.head.position, members.clone());
+        let (hints, looks) = (Arc::default(), settings.poll);
+        let messenger = Messenger {
+            config,
+            tls,
+            name: me.name().to_owned(),
+            deadline,
+            members: members.clone(),
+            counters: counters.clone(),
+            hints: Arc::clone(&hints),
+        };
+        handle.spawn(messenger.run());
+        let (poller, news) = Poller::new(polls, own.run, own.mark.head.position, members.clone(), (hints, looks));
         handle.spawn(poller.run());
         let values = Values::new(handle.clone(), values, deadline, failed.clone(), fence, queue.downgrade());
         Ok(Self {
@@ -148,7 +162,7 @@ impl PostgresStore {
             components: SharedComponents::new(components),
             failed,
             final_failure,
-            clock_offset,
+            time,
             counters,
             queue: Some(queue),
             ended: Mutex::new(ended),
@@ -169,10 +183,10 @@ impl PostgresStore {
         self.components.clone()
     }
 
-    /// Milliseconds to add to the clock of this machine for that of the database.
+    /// The time of the database.
     #[must_use]
-    pub fn clock_offset(&self) -> watch::Receiver<i64> {
-        self.clock_offset.clone()
+    pub fn time(&self) -> watch::Receiver<DatabaseTime> {
+        self.time.clone()
     }
 
     /// Why the store takes no commits until the host is started again. `None`: it takes them, or will take them again.

@@ -74,11 +74,21 @@ impl Connector {
         self.pool(&format!("-c default_transaction_read_only=on -c statement_timeout={timeout}"), size)
     }
 
+    /// After a failover, no connection stays with a standby, whose tokens and log-outs are old.
+    fn of_primary(&self) -> Config {
+        let mut config = self.config.clone();
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        config
+    }
+
+    /// For the one connection of the hints.
+    pub(super) fn hints(&self) -> (Config, Tls) {
+        (self.of_primary(), self.tls.clone())
+    }
+
     /// Connections for writes outside of commits.
     pub(super) fn writes(&self, size: usize) -> Result<Pool, PostgresError> {
-        let mut config = self.config.clone();
-        // After a failover, no connection stays with a standby, whose tokens and log-outs are old.
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        let config = self.of_primary();
         let timeout = format!("-c statement_timeout={}", self.deadline.as_millis());
         pool(&config, &self.tls, &timeout, size, self.deadline)
     }

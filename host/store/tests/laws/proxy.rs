@@ -145,7 +145,8 @@ impl Proxy {
 }
 
 async fn connection(shared: Arc<Shared>, client: UnixStream) {
-    let server = UnixStream::connect(&shared.server).await.unwrap();
+    // The server may be down.
+    let Ok(server) = UnixStream::connect(&shared.server).await else { return };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let mut closing = shared.closing.subscribe();
     let (next, following) = watch::channel(Next::Passed);
@@ -167,7 +168,7 @@ async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedW
             None => {}
             Some((commit, cut)) => {
                 shared.cuts.fetch_add(1, Ordering::Relaxed);
-                if shared.closes.load(Ordering::Relaxed) {
+                if shared.closes.swap(false, Ordering::Relaxed) {
                     shared.is_closed.store(true, Ordering::Relaxed);
                 }
                 match cut {
