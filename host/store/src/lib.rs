@@ -11,6 +11,7 @@ mod key_value;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod read_ports;
 mod record;
 mod sled;
 
