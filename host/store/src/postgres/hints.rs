@@ -72,8 +72,8 @@ impl Messenger {
     async fn connect(&self) -> Result<(), StoreFault> {
         let (client, connection) = self.answered(self.config.connect(self.tls.clone())).await?;
         tokio::select! {
-            told = self.tell(client) => told,
-            heard = self.hear(connection) => heard,
+            ended = self.tell(client) => ended,
+            ended = self.hear(connection) => ended,
         }
     }
 
