@@ -42,7 +42,7 @@ const OPTIONS: &str = "-c max_connections=100 -c shared_buffers=128MB";
 pub(crate) fn scale() -> Result<()> {
     let sizes = if crate::is_short() { SHORT } else { FULL };
     // Not in memory: a commit waits for the disk.
-    let server = server::started_in(&std::env::temp_dir(), OPTIONS, None).context("PostgreSQL does not start")?;
+    let server = server::started_in(&std::env::temp_dir(), OPTIONS, None, None).context("PostgreSQL does not start")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
     runtime.block_on(async {
         let floor = floor::Floor::new(&server).await?;

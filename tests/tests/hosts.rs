@@ -9,6 +9,7 @@ mod server;
 mod named;
 
 use std::fs;
+use std::process::Command;
 
 use named::host;
 use serde_json::{Value, json};
@@ -134,4 +135,50 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
     let mut other = other;
     other.start();
     assert_eq!(other.admin.get("/v1/status").ok(200)["store"], "ok");
+}
+
+#[test]
+fn standby_takes_over_from_the_primary() {
+    if Part::Postgres.is_left_out() {
+        return;
+    }
+    let primary = server::start("");
+    let standby = server::standby(&primary);
+    // A commit is on the standby before it is acknowledged.
+    for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
+        server::run_at(&primary, "postgres", statement);
+    }
+    let [one, other] = [&primary, &standby].map(|folder| folder.to_str().unwrap().replace('/', "%2F"));
+    let url = format!("postgres://toolgate@{one},{other}/postgres?target_session_attrs=read-write");
+    let a = host(&url, "a", &["ledger"], None);
+    let b = host(&url, "b", &["ledger"], Some(&a));
+    for account in ["alice", "bob"] {
+        let opened = a.agent.call("opening", "ledger_open", json!({"account": account, "opening_balance": 1000}));
+        assert_eq!(outcomes(&opened), ["ok"], "{opened}");
+    }
+    let arguments = json!({"from": "alice", "to": "bob", "amount_cents": 100});
+    let waits = a.agent.submit("c", json!([{"id": "pay", "tool": "ledger_transfer", "arguments": arguments}]));
+    let processes = fs::read_to_string(primary.join("data/postmaster.pid")).unwrap();
+    let killed = Command::new("kill").args(["-KILL", processes.lines().next().unwrap()]).status().unwrap();
+    assert!(killed.success());
+    server::run_at(&standby, "postgres", "SELECT pg_promote()");
+    // The new primary has no standby.
+    for statement in ["ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"] {
+        server::run_at(&standby, "postgres", statement);
+    }
+    let answer = json!({"decision": "approve"}).to_string();
+    let path = format!("/v1/suspensions/{}/resolve", suspension_of(&waits));
+    let headers = [("content-type", "application/json")];
+    while b.approver.send("POST", &path, &headers, answer.as_bytes()).unwrap().status != 200 {}
+    b.agent.until(&toolgate_tests::http::path(&waits), |turn| (turn.status == 200).then_some(()));
+    let settled = b.agent.settled(&waits);
+    assert_eq!(outcomes(&settled), ["ok"], "{settled}");
+    a.agent.until(&toolgate_tests::http::path(&waits), |turn| {
+        (turn.status == 200 && turn.json()["calls"] == settled["calls"]).then_some(())
+    });
+    assert_eq!((balance(&b, "alice"), balance(&a, "bob")), (json!(900), json!(1100)));
+    for host in [&a, &b] {
+        let verified = host.cli(Some(&host.admin), &["audit", "verify", "--url", &host.admin.url()]);
+        assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+    }
 }

@@ -106,13 +106,13 @@ impl PostgresStore {
         let threads = Threads::start(2)?;
         let (deadline, handle, me) = (settings.deadline, threads.handle().clone(), connector.me.clone());
         let requests = |pool, attempted| Reads::new(handle.clone(), pool, deadline, attempted);
-        let reads = requests(connector.readers(settings.readers)?, READ);
-        let shared = Arc::new(requests(connector.writes(documents::CONNECTIONS)?, documents::ATTEMPTED));
-        let components = requests(connector.writes(components::CONNECTIONS)?, components::ATTEMPTED);
-        let polls = requests(connector.readers(1)?, READ);
+        let reads = requests(connector.requests(settings.readers)?, READ);
+        let shared = Arc::new(requests(connector.requests(documents::CONNECTIONS)?, documents::ATTEMPTED));
+        let components = requests(connector.requests(components::CONNECTIONS)?, components::ATTEMPTED);
+        let polls = requests(connector.requests(1)?, READ);
         let renewals = Reads::new(
             handle.clone(),
-            connector.writes(life::CONNECTIONS)?,
+            connector.requests(life::CONNECTIONS)?,
             deadline.min(settings.lease / 3),
             life::ATTEMPTED,
         );

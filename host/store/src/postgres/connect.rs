@@ -44,6 +44,8 @@ impl Connector {
             config.password(password);
         }
         let tls = Tls::new(authorities.as_deref()).map_err(PostgresError::Url)?;
+        // Also reads: a standby may lack commits that were acknowledged. After a failover, no new connection goes to the old server.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(deadline));
         config.tcp_user_timeout(config.get_tcp_user_timeout().copied().unwrap_or(deadline));
         if config.get_application_name().is_none() {
@@ -71,29 +73,15 @@ impl Connector {
         pool(&self.config, &self.tls, options, size, self.deadline)
     }
 
-    /// Connections for reads.
-    pub(super) fn readers(&self, size: usize) -> Result<Pool, PostgresError> {
+    /// Connections for reads, and for writes outside of commits.
+    pub(super) fn requests(&self, size: usize) -> Result<Pool, PostgresError> {
         let timeout = self.deadline.as_millis();
-        self.pool(&format!("-c default_transaction_read_only=on -c statement_timeout={timeout}"), size)
-    }
-
-    /// After a failover, no connection stays with a standby, whose tokens and log-outs are old.
-    fn of_primary(&self) -> Config {
-        let mut config = self.config.clone();
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        config
+        self.pool(&format!("-c statement_timeout={timeout}"), size)
     }
 
     /// For the one connection of the hints.
     pub(super) fn hints(&self) -> (Config, Tls) {
-        (self.of_primary(), self.tls.clone())
-    }
-
-    /// Connections for writes outside of commits.
-    pub(super) fn writes(&self, size: usize) -> Result<Pool, PostgresError> {
-        let config = self.of_primary();
-        let timeout = format!("-c statement_timeout={}", self.deadline.as_millis());
-        pool(&config, &self.tls, &timeout, size, self.deadline)
+        (self.config.clone(), self.tls.clone())
     }
 
     /// Checks the server, and makes the tables unless they are there.
@@ -158,6 +146,10 @@ impl Connector {
             PoolError::Backend(error) => reason(&error),
             error => error.to_string(),
         };
+        // The words of the client library, which has no code for it.
+        if reason.ends_with("database does not allow writes") {
+            return PostgresError::ReadOnly;
+        }
         PostgresError::Unreachable { server: self.server.clone(), reason }
     }
 }

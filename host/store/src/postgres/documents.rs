@@ -44,7 +44,7 @@ impl Documents {
     pub async fn connect(settings: &PostgresSettings) -> Result<Self, PostgresError> {
         let threads = Threads::start(1)?;
         let connector = Connector::new(settings, Vec::new())?;
-        let pool = connector.writes(CONNECTIONS)?;
+        let pool = connector.requests(CONNECTIONS)?;
         threads.run(async move { connector.check().await }).await?;
         let requests = Arc::new(Reads::new(threads.handle().clone(), pool, settings.deadline, ATTEMPTED));
         Ok(Self { requests, _threads: Some(Arc::new(threads)) })

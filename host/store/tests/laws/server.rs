@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Starts a server in a new folder, says so, and stops it when the standard input ends. PostgreSQL refuses to run as root, so root
 /// runs it as the user `nobody`. The folder is in memory if possible: then a sync of the disk takes no time, and the server
-/// has the settings of a server that keeps its commits. The role `locked` needs its password. With a port, the server has TLS.
+/// has the settings of a server that keeps its commits. The role `locked` needs its password. With a port, the server has TLS. With the
+/// folder of another server, it is a standby of that one.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 umask 077
@@ -22,9 +23,13 @@ if [ "$(id -u)" = 0 ]; then
 fi
 cd "$folder"
 end() { rm -rf "$folder"; exit "$1"; }
-$as "$2/initdb" -D "$folder/data" -U toolgate -A trust -E UTF8 --locale=C --no-sync >"$folder/log" 2>&1 ||
-    { cat "$folder/log" >&2; end 1; }
-printf 'local all locked scram-sha-256\nlocal all all trust\nhost all all all trust\n' >"$folder/data/pg_hba.conf"
+if [ -n "$5" ]; then
+    $as "$2/pg_basebackup" -h "$5" -U toolgate -D "$folder/data" -R --no-sync -c fast >"$folder/log" 2>&1
+else
+    $as "$2/initdb" -D "$folder/data" -U toolgate -A trust -E UTF8 --locale=C --no-sync >"$folder/log" 2>&1
+fi || { cat "$folder/log" >&2; end 1; }
+printf 'local all locked scram-sha-256\nlocal replication all trust\nlocal all all trust\nhost all all all trust\n' \
+    >"$folder/data/pg_hba.conf"
 network='-c listen_addresses='
 if [ -n "$4" ]; then
     export PGPORT="$4"
@@ -46,7 +51,7 @@ until $as "$2/pg_isready" -q -h "$folder" -d postgres; do
 done
 echo "$folder"
 read -r _
-kill -INT "$server"
+kill -INT "$server" 2>/dev/null
 wait "$server"
 end 0
 "#;
@@ -98,19 +103,28 @@ pub(crate) fn start(options: &str) -> PathBuf {
     folder
 }
 
-/// Starts a server, with TLS on a port of `127.0.0.1` if there is one. Returns its folder. `None`: it does not start.
-pub(crate) fn started(options: &str, port: Option<u16>) -> Option<PathBuf> {
-    let memory = Path::new("/dev/shm");
-    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    started_in(&parent, options, port)
+/// Starts a standby of a server. It ends with this process.
+#[allow(dead_code, reason = "few tests need one")]
+pub(crate) fn standby(of: &Path) -> PathBuf {
+    started_in(&parent(), "", None, Some(of)).expect("the standby starts")
 }
 
-/// As [`started`], with its files in this folder.
+/// Starts a server, with TLS on a port of `127.0.0.1` if there is one. Returns its folder. `None`: it does not start.
+pub(crate) fn started(options: &str, port: Option<u16>) -> Option<PathBuf> {
+    started_in(&parent(), options, port, None)
+}
+
+fn parent() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+/// As [`started`], with its files in this folder, or as a standby of another server.
 #[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
-pub(crate) fn started_in(parent: &Path, options: &str, port: Option<u16>) -> Option<PathBuf> {
+pub(crate) fn started_in(parent: &Path, options: &str, port: Option<u16>, of: Option<&Path>) -> Option<PathBuf> {
     let mut guard = Command::new("sh");
     guard.args(["-c", GUARD, "guard"]).arg(parent).arg(programs()).arg(options);
-    guard.arg(port.map(|port| port.to_string()).unwrap_or_default());
+    guard.arg(port.map(|port| port.to_string()).unwrap_or_default()).args(of);
     // A signal of the terminal goes to this process alone.
     let mut guard = guard.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut folder = String::new();
