@@ -67,6 +67,14 @@ pub enum PostgresError {
          start the host again, which ends the calls that rely on the data"
     )]
     LostValues,
+    /// No host has used it.
+    #[error("the database has no turns: no host has used it; correct the connection string")]
+    NoTables,
+    /// An older host wrote it.
+    #[error(
+        "the database has the format {found}, and this toolgate knows {known}; start a host of this version on it, which migrates it"
+    )]
+    NotMigrated { found: i32, known: i32 },
     /// A newer host wrote it.
     #[error("the database has the format {found} and this host knows {known}; start a newer toolgate")]
     Newer { found: i32, known: i32 },

@@ -34,6 +34,15 @@ pub(super) async fn migrate(session: &Session, wait: Duration) -> Result<(), Pos
     Lock::TABLES.free(session).await
 }
 
+/// Checks that the tables have the newest format, and changes nothing.
+pub(super) async fn check(session: &Session) -> Result<(), PostgresError> {
+    match found(session).await? {
+        0 => Err(PostgresError::NoTables),
+        found if is_new(found)? => Ok(()),
+        found => Err(PostgresError::NotMigrated { found, known: KNOWN }),
+    }
+}
+
 /// Whether a format is the newest.
 fn is_new(found: i32) -> Result<bool, PostgresError> {
     match found.cmp(&KNOWN) {
