@@ -62,20 +62,22 @@ fn kinds(export: &str) -> BTreeSet<String> {
     export.lines().map(kind).collect()
 }
 
-/// What the indexes of a store in a data folder say, which follow from its logs.
-async fn indexes(data: &Path) -> String {
+/// The indexes of a store in a data folder, which follow from its logs, and the sizes that principals keep.
+async fn indexes(data: &Path) -> ([String; 5], Vec<u64>) {
     let store = store::open(data.join("store"), &StoreSettings::default()).unwrap();
     assert_eq!(store.check().unwrap().problems, []);
     let all = Filter::default();
     let mut kept = Vec::new();
     for (_, owner) in store.conversations(None, usize::MAX).await.unwrap() {
-        kept.push((store.kept_bytes(&owner).await.unwrap(), owner));
+        kept.push(store.kept_bytes(&owner).await.unwrap());
     }
     let unfinished = store.unfinished(None, usize::MAX).await.unwrap();
     let due = store.due(None, Timestamp::from_millis(u64::MAX >> 1), usize::MAX).await.unwrap();
     let (audiences, rows) = (store.audiences(&all).await.unwrap(), store.suspensions(&all, None, 1_000).await.unwrap());
     let feed = store.follow(&Feed::Host, Position(0), usize::MAX, usize::MAX).await.unwrap();
-    format!("{unfinished:#?} {due:#?} {audiences:#?} {rows:#?} {kept:#?} {feed:#?}")
+    let audiences: BTreeSet<_> = audiences.counts.iter().map(|count| format!("{count:?}")).collect();
+    let rows = format!("{rows:?}");
+    ([format!("{unfinished:?}"), format!("{due:?}"), format!("{audiences:?}"), rows, format!("{feed:?}")], kept)
 }
 
 #[tokio::test]
@@ -84,7 +86,14 @@ async fn stores_move_to_a_database_and_back_unchanged() {
         return;
     }
     let mut found = BTreeSet::new();
-    for archive in ["data-format-3", "data-format-4", "data-format-7", "data-format-7-people", "data-format-8"] {
+    // Hosts of older versions count the journal of a call when its turn ends. These have open turns with such a journal.
+    for (archive, uncounted) in [
+        ("data-format-3", 782),
+        ("data-format-4", 0),
+        ("data-format-7", 968),
+        ("data-format-7-people", 1247),
+        ("data-format-8", 0),
+    ] {
         let host = unpacked(&format!("{archive}.tar.gz"));
         configure(&host, &server::database().1);
         let _ = done(&host, &["store", "export", "--output", "moved.jsonl"]);
@@ -94,8 +103,11 @@ async fn stores_move_to_a_database_and_back_unchanged() {
         let exported = text(&host, "moved.jsonl");
         assert!(text(&host, "from-database.jsonl") == exported, "{archive}: the database has the same");
         assert!(done(&host, &["store", "export", "--data", "back"]) == exported, "{archive}: so has the new folder");
-        let expected = indexes(&host.data()).await;
-        assert_eq!(indexes(&host.folder().join("back")).await, expected, "{archive}: the indexes are made again");
+        let (expected, kept) = indexes(&host.data()).await;
+        let (made, kept_after) = indexes(&host.folder().join("back")).await;
+        assert_eq!(made, expected, "{archive}: the indexes are made again");
+        let more: Vec<_> = kept_after.iter().zip(&kept).map(|(after, before)| after - before).collect();
+        assert_eq!(more, vec![uncounted; kept.len()], "{archive}");
         let first: Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
         let head = format!("{}:{}", first["store"]["position"], first["store"]["hash"].as_str().unwrap());
         let _ = done(&host, &["audit", "verify", "--data", "back", "--head", &head]);
@@ -133,11 +145,14 @@ fn waiting(setup: Setup) -> (Host, [Value; 2]) {
         let opened = host.agent.call("opening", "ledger_open", json!({"account": account, "opening_balance": 1000}));
         assert_eq!(outcomes(&opened), ["ok"], "{opened}");
     }
-    let waits = ["first", "second"].map(|id| {
-        let arguments = json!({"from": "alice", "to": "bob", "amount_cents": 100});
-        host.agent.submit("c", json!([{"id": id, "tool": "ledger_transfer", "arguments": arguments}]))
-    });
+    let waits = ["first", "second"].map(|id| transfer(&host, id));
     (host, waits)
+}
+
+/// Submits a transfer, which waits.
+fn transfer(host: &Host, id: &str) -> Value {
+    let arguments = json!({"from": "alice", "to": "bob", "amount_cents": 100});
+    host.agent.submit("c", json!([{"id": id, "tool": "ledger_transfer", "arguments": arguments}]))
 }
 
 fn approve(host: &Host, waits: &Value, left: u64) {
@@ -183,6 +198,8 @@ fn waiting_calls_are_approved_after_each_move() {
     let refused = host.cli(None, &["store", "import", "moved.jsonl"]);
     assert!(refused.code == 1 && refused.err.contains("the host `toolgate` uses the database"), "{}", refused.err);
 
+    let third = transfer(&host, "third");
+
     // A snapshot of a running host is whole. It has the tokens and the component.
     let _ = done(&host, &["store", "export", "--output", "back.jsonl"]);
     let (copy, url_of_copy) = server::database();
@@ -201,6 +218,7 @@ fn waiting_calls_are_approved_after_each_move() {
     assert_eq!(fs::read_dir(host.data().join("components")).unwrap().count(), 2, "the bytes and the record");
     host.start();
     approve(&host, &second, 800);
+    approve(&host, &third, 700);
     host.kill();
     let _ = done(&host, &["audit", "verify"]);
 }
@@ -234,7 +252,7 @@ fn restored_dump_of_a_database_goes_on() {
     approve(&host, &first, 900);
 }
 
-/// What an import of this text into an empty data folder and into an empty database says. Nothing is imported.
+/// The refusals of an import of this text into an empty data folder and into an empty database. Nothing is imported.
 fn refused(host: &Host, export: &str) -> [Said; 2] {
     fs::write(host.folder().join("moved.jsonl"), export).unwrap();
     let to_folder = host.cli(None, &["store", "import", "moved.jsonl", "--data", "new"]);
@@ -321,22 +339,22 @@ fn killed_import_leaves_an_empty_store() {
     if Part::Postgres.is_left_out() {
         return;
     }
-    let host = unpacked("data-format-7.tar.gz");
+    let host = unpacked("data-format-8.tar.gz");
     let (name, url) = server::database();
     configure(&host, &url);
     let whole = done(&host, &["store", "export"]);
-    let half = &whole[..whole.len() / 2];
+    let (before_last, _) = whole.trim_end().rsplit_once('\n').unwrap();
     for to in [["--data", "new"], ["--config", "postgres.toml"]] {
         let words = [["store", "import", "-"].as_slice(), &to].concat();
         let mut child = host.command(None, &words).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        input.write_all(half.as_bytes()).unwrap();
+        input.write_all(before_last.as_bytes()).unwrap();
         input.flush().unwrap();
-        // It has read the half, and waits for more.
+        // It has written something, and waits for the last line.
         loop {
             let is_begun = match to[1] {
                 "new" => host.folder().join("new/store.importing/sled/db").exists(),
-                _ => server::run(&name, IMPORTS) != "0",
+                _ => server::run(&name, HAS_WRITTEN) == "t",
             };
             if is_begun {
                 break;
@@ -358,6 +376,5 @@ fn killed_import_leaves_an_empty_store() {
     }
 }
 
-/// The number of transactions with the lock of the head.
-const IMPORTS: &str = "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation \
-    WHERE relname = 'head' AND mode = 'RowShareLock'";
+/// Whether a transaction has written commits, also one that goes on.
+const HAS_WRITTEN: &str = "SELECT coalesce(pg_relation_size(to_regclass('toolgate.commits')), 0) > 0";

@@ -16,6 +16,7 @@
 mod read;
 mod write;
 
+use std::error::Error;
 use std::io;
 
 use dispatch::ports::{Head, Position, Source, StoreFault, Tampering};
@@ -50,15 +51,14 @@ pub enum Shared {
     Component { digest: Digest, bytes: Vec<u8>, record: Vec<u8> },
 }
 
-/// Why an export ended early. What was written is not complete, and an import refuses it.
+/// Why an export ended early. An import refuses the lines that were written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]
     Store(#[from] StoreFault),
     /// The database cannot be used.
-    #[cfg(feature = "postgres")]
     #[error(transparent)]
-    Database(#[from] crate::PostgresError),
+    Database(Box<dyn Error + Send + Sync>),
     #[error("cannot write the export")]
     Write(#[source] io::Error),
 }
@@ -93,9 +93,8 @@ pub enum ImportError {
     #[error(transparent)]
     Store(#[from] StoreFault),
     /// The database cannot be used.
-    #[cfg(feature = "postgres")]
     #[error(transparent)]
-    Database(#[from] crate::PostgresError),
+    Database(Box<dyn Error + Send + Sync>),
 }
 
 /// One line. The lines of a file are in the order of these kinds.
@@ -225,7 +224,7 @@ pub(crate) enum Place {
     Removal,
 }
 
-/// What is left of the record of a commit.
+/// The record of a commit, or its remains.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Stored {

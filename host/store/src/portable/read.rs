@@ -103,7 +103,7 @@ impl<'a> LineReader<'a> {
         self.moved.head
     }
 
-    /// What was read.
+    /// The number of lines that were read, and the head.
     pub(crate) fn moved(&self) -> Moved {
         self.moved
     }

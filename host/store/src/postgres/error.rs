@@ -1,6 +1,7 @@
 //! Why a database cannot be used.
 
 use super::session::Failure;
+use crate::portable::{ExportError, ImportError};
 
 /// Why a database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +82,18 @@ pub enum PostgresError {
     /// The server refused a statement.
     #[error("the database server refused to {attempted}: {reason}")]
     Refused { attempted: &'static str, reason: String },
+}
+
+impl From<PostgresError> for ExportError {
+    fn from(error: PostgresError) -> Self {
+        Self::Database(Box::new(error))
+    }
+}
+
+impl From<PostgresError> for ImportError {
+    fn from(error: PostgresError) -> Self {
+        Self::Database(Box::new(error))
+    }
 }
 
 impl PostgresError {

@@ -82,7 +82,7 @@ const TABLES: [(&str, LineOf); 14] = [
 /// Writes everything that hosts have stored in a database. They may run: one snapshot has all of it.
 ///
 /// # Errors
-/// [`ExportError`]; what was written is not complete.
+/// [`ExportError`]; the lines that were written are no whole export.
 pub async fn export(settings: &PostgresSettings, out: &mut dyn Write) -> Result<Moved, ExportError> {
     let session = Connector::new(settings, Vec::new())?.long_session().await?;
     let exported = exported(&session, out).await;

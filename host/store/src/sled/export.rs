@@ -25,7 +25,7 @@ impl SledStore {
     /// Writes everything that is stored as JSON lines. Commits that are made meanwhile may be in it in part.
     ///
     /// # Errors
-    /// [`ExportError`]; what was written is not complete.
+    /// [`ExportError`]; the lines that were written are no whole export.
     pub fn export(&self, out: &mut dyn Write) -> Result<Moved, ExportError> {
         let reader = &self.reader;
         let lines = LineWriter::begin(out, chain::head(&reader.tree)?)?;
