@@ -24,30 +24,42 @@ pub(crate) struct Serving {
 impl Serving {
     /// Starts `toolgate serve` and waits until it answers.
     pub(crate) fn start(folder: &Path) -> Result<Self> {
+        Self::start_beside(folder, None)
+    }
+
+    /// Starts a host with the configuration of its folder, if there is one. The token of another host on its database is valid at it.
+    pub(crate) fn start_beside(folder: &Path, other: Option<&Self>) -> Result<Self> {
         let binary = std::env::current_exe()?.with_file_name("toolgate");
         ensure!(binary.is_file(), "the binary is missing: cargo build --release -p toolgate-cli");
         let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let child = Command::new(binary)
-            .args(["serve", "--listen", &free.to_string()])
-            .arg("--plugins")
-            .arg(folder.join("plugins"))
-            .arg("--data")
-            .arg(folder.join("data"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+        let mut command = Command::new(binary);
+        command.args(["serve", "--listen", &free.to_string()]);
+        command.arg("--plugins").arg(folder.join("plugins")).arg("--data").arg(folder.join("data"));
+        let config = folder.join("toolgate.toml");
+        if config.is_file() {
+            command.arg("--config").arg(config);
+        }
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let mut serving = Self { child, address: free, token: String::new() };
         let start = now();
         let kept = folder.join("data/admin-token");
-        while std::net::TcpStream::connect(free).is_err() || !kept.is_file() {
+        while std::net::TcpStream::connect(free).is_err() || (other.is_none() && !kept.is_file()) {
             ensure!(start.elapsed() < Duration::from_secs(60), "the host does not answer");
             if let Some(status) = serving.child.try_wait()? {
                 bail!("the host ended: {status}");
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        serving.token = std::fs::read_to_string(kept)?.trim().to_owned();
+        serving.token = match other {
+            Some(other) => other.token.clone(),
+            None => std::fs::read_to_string(kept)?.trim().to_owned(),
+        };
         Ok(serving)
+    }
+
+    /// The id of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// A connection to it.
@@ -97,17 +109,16 @@ impl Connection {
     }
 }
 
-fn body(id: &str, ephemeral: bool) -> String {
+/// A turn of one call.
+pub(crate) fn body(id: &str, ephemeral: bool) -> String {
     let arguments = setting::ARGUMENTS;
     format!(r#"{{"calls":[{{"id":"{id}","tool":"echo","arguments":{arguments}}}],"ephemeral":{ephemeral}}}"#)
 }
 
-/// A folder with the plugin `lab` for a host of its own.
-fn folder() -> Result<tempfile::TempDir> {
-    let folder = tempfile::tempdir()?;
-    std::fs::create_dir(folder.path().join("plugins"))?;
-    std::fs::write(folder.path().join("plugins/lab.wasm"), setting::plugin("lab")?)?;
-    Ok(folder)
+/// Puts the plugin `lab` into the folder of a host.
+pub(crate) fn add_plugin(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder.join("plugins"))?;
+    Ok(std::fs::write(folder.join("plugins/lab.wasm"), setting::plugin("lab")?)?)
 }
 
 /// Posts until the plugin is live.
@@ -124,8 +135,9 @@ pub(crate) async fn first_call(connection: &mut Connection) -> Result<()> {
 }
 
 pub(crate) fn http() -> Result<()> {
-    let folder = folder()?;
-    let serving = Arc::new(Serving::start(folder.path())?);
+    let folder = tempfile::tempdir()?;
+    add_plugin(folder.path())?;
+    let serving = Serving::start(folder.path())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
     runtime.block_on(async {
         let mut connection = serving.connect().await?;
@@ -139,7 +151,7 @@ pub(crate) fn http() -> Result<()> {
             }
             samples.say_tail(&format!("one caller, {what} turn, answered when settled"));
             for callers in [16, 256] {
-                let rate = rate(&serving, callers, ephemeral, what).await?;
+                let rate = rate(std::slice::from_ref(&serving), callers, ephemeral, what, WINDOW).await?;
                 say(&format!("  {callers:>4} callers, {what} turns{:>37.0} turns/s", rate));
             }
         }
@@ -147,23 +159,37 @@ pub(crate) fn http() -> Result<()> {
     })
 }
 
-async fn post(connection: &mut Connection, id: &str, ephemeral: bool, conversation: &str) -> Result<()> {
+pub(crate) async fn post(connection: &mut Connection, id: &str, ephemeral: bool, conversation: &str) -> Result<()> {
     let path = format!("/v1/conversations/{conversation}/turns?wait_ms=10000&until=settled");
     let (status, answer) = connection.post(&path, &body(id, ephemeral)).await?;
     ensure!(status < 300 && answer.contains("\"settled\""), "{status}: {answer}");
     Ok(())
 }
 
-async fn rate(serving: &Arc<Serving>, callers: usize, ephemeral: bool, what: &str) -> Result<f64> {
+const WINDOW: Duration = Duration::from_secs(3);
+
+/// Settled turns per second of `callers` callers, which are spread over the hosts. Each waits for its turn before the next.
+pub(crate) async fn rate(
+    hosts: &[Serving],
+    callers: usize,
+    ephemeral: bool,
+    what: &str,
+    window: Duration,
+) -> Result<f64> {
+    let mut connections = Vec::new();
+    for host in hosts.iter().cycle().take(callers) {
+        connections.push(host.connect().await?);
+    }
     let done = Arc::new(AtomicUsize::new(0));
     let start = now();
-    let tasks: Vec<_> = (0..callers)
-        .map(|caller| {
-            let (serving, done, what) = (serving.clone(), done.clone(), what.to_owned());
+    let callers: Vec<_> = connections
+        .into_iter()
+        .enumerate()
+        .map(|(caller, mut connection)| {
+            let (done, what) = (done.clone(), what.to_owned());
             tokio::spawn(async move {
-                let mut connection = serving.connect().await?;
                 let mut n = 0;
-                while start.elapsed() < Duration::from_secs(3) {
+                while start.elapsed() < window {
                     let id = format!("{what}_{callers}_{caller}_{n}");
                     post(&mut connection, &id, ephemeral, &format!("many{caller}")).await?;
                     n += 1;
@@ -173,8 +199,8 @@ async fn rate(serving: &Arc<Serving>, callers: usize, ephemeral: bool, what: &st
             })
         })
         .collect();
-    for task in tasks {
-        task.await??;
+    for caller in callers {
+        caller.await??;
     }
     Ok(done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64())
 }

@@ -2,7 +2,7 @@
 //! times between runs of one machine; ratios do not.
 //!
 //! `cargo xtask bench` runs all of them, `cargo xtask bench NAME…` some. With `--write`, tables also go into docs/performance.md. With
-//! `--short`, `durable-calls` measures little, to see that it works.
+//! `--short`, `durable-calls` and `scale` measure little, to see that they work.
 //! Nothing here is asserted.
 
 mod authors;
@@ -15,6 +15,7 @@ mod http;
 mod languages;
 mod measure;
 mod neighbours;
+mod scale;
 mod setting;
 mod table;
 mod waiting;
@@ -39,7 +40,7 @@ fn is_short() -> bool {
     std::env::args().any(|word| word == SHORT)
 }
 
-const BENCHES: [(&str, &str, Bench); 9] = [
+const BENCHES: [(&str, &str, Bench); 10] = [
     ("ephemeral", "an ungated ephemeral call through the library, against bare wasmtime", calls::ephemeral),
     ("durable", "a durable call, against the cost of its commits", commits::durable),
     ("throughput", "durable turns per second, against sled with one committing thread", commits::throughput),
@@ -50,6 +51,7 @@ const BENCHES: [(&str, &str, Bench); 9] = [
         "the cost of a journal, continuing a call in each language, and 100,000 calls that wait in the middle of their code",
         durable_calls::durable_calls,
     ),
+    ("scale", "1, 2 and 4 hosts on one PostgreSQL database, against the rate of its transactions", scale::scale),
     ("neighbours", "a well-behaved call and a TCP echo while 8 guests spin", neighbours::neighbours),
     ("cold", "start of a host that knows 200 plugins, to its first call", cold::cold),
     (

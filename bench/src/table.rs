@@ -105,9 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn page_has_a_place_for_each_table_of_durable_calls() {
+    fn page_has_a_place_for_each_table() {
         let page = std::fs::read_to_string(setting::repository().join("docs/performance.md")).unwrap();
-        for name in ["durable-journaling", "durable-waiting", "durable-resuming"] {
+        let durable = ["durable-journaling", "durable-waiting", "durable-resuming"];
+        let scale = ["scale-rates", "scale-costs", "scale-idle", "scale-following", "scale-takeover"];
+        for name in durable.into_iter().chain(scale) {
             assert!(Table::new(name, &[], 0).placed(&page).is_some(), "{name}");
         }
     }

@@ -13,8 +13,12 @@ mod faults;
 mod model;
 #[path = "../tests/hosts/named.rs"]
 mod named;
+#[path = "../../host/store/tests/laws/proxy.rs"]
+#[expect(dead_code, reason = "other tests use all of it")]
+mod proxy;
+#[path = "../tests/hosts/races.rs"]
+mod races;
 #[path = "../../host/store/tests/laws/server.rs"]
-#[expect(dead_code, reason = "the faults need a server of their own")]
 mod server;
 
 use std::process::ExitCode;
@@ -28,6 +32,8 @@ use toolgate_tests::kills::languages::{self, Language, Worker};
 use toolgate_tests::kills::{self, Plan};
 
 const ROUNDS: u64 = 2_000;
+/// The number of suspensions that two hosts answer at once.
+const RACES: usize = 10_000;
 
 fn main() -> ExitCode {
     exit_code(run())
@@ -49,6 +55,7 @@ fn run() -> Result<()> {
         println!("kills: {hosts} faults of three hosts on one database, seed {seed}");
         faults::run(hosts, seed);
         println!("kills: {hosts} faults of three hosts on one database, seed {seed}: nothing acknowledged was lost");
+        races::run(RACES);
     } else {
         of_the_host(rounds, seed);
     }

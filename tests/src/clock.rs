@@ -1,5 +1,7 @@
 //! A clock that only the test moves.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use dispatch::ports::Clock;
 use domain::{Span, Timestamp};
@@ -55,5 +57,47 @@ impl Clock for SimClock {
     async fn sleep(&self, span: Span) {
         let end = self.0.borrow().passed.millis() + span.millis();
         let _ = self.0.subscribe().wait_for(|now| now.passed.millis() >= end).await;
+    }
+}
+
+/// The clock of one of several hosts, ahead of simulated time or behind it.
+pub struct SkewedClock {
+    clock: Arc<SimClock>,
+    /// In milliseconds.
+    ahead: watch::Sender<i64>,
+}
+
+impl SkewedClock {
+    /// A clock with the right time.
+    #[must_use]
+    pub fn of(clock: Arc<SimClock>) -> Self {
+        Self { clock, ahead: watch::Sender::new(0) }
+    }
+
+    /// Sets it forward by this many milliseconds, or back.
+    pub fn jump(&self, by: i64) {
+        self.ahead.send_modify(|ahead| *ahead += by);
+    }
+}
+
+#[async_trait]
+impl Clock for SkewedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.clock.now().millis().saturating_add_signed(*self.ahead.borrow()))
+    }
+
+    async fn sleep_until(&self, at: Timestamp) {
+        let (mut jumps, mut now) = (self.ahead.subscribe(), self.clock.0.subscribe());
+        // Neither sender can be dropped meanwhile.
+        while self.now() < at {
+            tokio::select! {
+                _ = jumps.changed() => {}
+                _ = now.changed() => {}
+            }
+        }
+    }
+
+    async fn sleep(&self, span: Span) {
+        self.clock.sleep(span).await;
     }
 }

@@ -123,7 +123,7 @@ async fn killed_requests_are_decided_in_one_suspension() {
     let [(.., open)] = turn.pending().collect::<Vec<_>>()[..] else { panic!("{turn:?}") };
     let requests: Vec<_> = open.doubtful_requests().unwrap().all().iter().map(|each| &*each.request).collect();
     assert_eq!(requests, ["http POST https://a/x", "http POST https://a/y"]);
-    let prompt = open.asked().unwrap().prompt.as_deref().unwrap();
+    let prompt = open.about().unwrap().prompt.as_deref().unwrap();
     assert!(prompt.contains("\n0: http POST https://a/x, begun at ") && prompt.contains("\n1: "), "{prompt}");
 
     // Each request needs a decision, and the question survives another kill.

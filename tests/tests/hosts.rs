@@ -125,10 +125,10 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
     let table = |name: &str| format!("[store]\nurl = \"{url}\"\nhost = \"{name}\"\nkey_file = \"shared\"");
     let setup = |name: &str| Setup::with(&[]).tables(&table(name)).beside(&first);
     let same = setup("a").file("shared", "a secret of at least thirty-two bytes").prepare();
-    let refused = same.cli(None, &["serve"]);
+    let refused = same.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert!(refused.code != 0 && refused.err.contains("another host"), "{}", refused.err);
     let other = setup("b").file("shared", "another secret of at least thirty-two bytes").prepare();
-    let refused = other.cli(None, &["serve"]);
+    let refused = other.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert!(refused.code != 0 && refused.err.contains("key_file"), "{}", refused.err);
     fs::write(other.folder().join("shared"), "a secret of at least thirty-two bytes").unwrap();
     let mut other = other;

@@ -62,7 +62,7 @@ fn second_host_on_the_database_does_not_start() {
     let (_, url) = server::database();
     let first = opened(&url);
     let second = Setup::with(&[]).settings(&format!("store = \"{url}\"")).beside(&first).prepare();
-    let refused = second.cli(None, &["serve"]);
+    let refused = second.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert_ne!(refused.code, 0);
     assert!(
         refused
@@ -105,7 +105,7 @@ fn password_comes_from_a_file_and_is_in_no_message() {
     let table = format!("[store]\nurl = \"{url}\"\npassword_file = \"password\"");
     let mut host = Setup::with(&[]).tables(&table).file("password", "correct horse\n").prepare();
     fs::write(host.folder().join("password"), "wrong horse\n").unwrap();
-    let refused = host.cli(None, &["serve"]);
+    let refused = host.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert!(refused.code != 0 && refused.err.contains("password authentication failed"), "{}", refused.err);
     assert!(!format!("{}{}", refused.err, refused.out).contains("wrong horse"));
     fs::write(host.folder().join("password"), "correct horse\n").unwrap();

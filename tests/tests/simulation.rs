@@ -19,6 +19,7 @@ use domain::{
     suspension::{Decision, SuspensionEnd},
 };
 use store::MemoryStore;
+use toolgate_tests::clock::SkewedClock;
 use toolgate_tests::cluster::Cluster;
 use toolgate_tests::faults::{Death, MortalStore};
 use toolgate_tests::invariants;
@@ -26,6 +27,9 @@ use toolgate_tests::random::Random;
 use toolgate_tests::requests::{call, turn};
 use toolgate_tests::tools::WordTools;
 use toolgate_tests::world::{World, rounds};
+
+/// In milliseconds.
+const HOUR: i64 = 60 * 60 * 1_000;
 
 const TOOLS: [&str; 8] = [
     "server",
@@ -87,12 +91,14 @@ impl Simulation {
         Dispatcher::start(Parts { store, ..parts })
     }
 
-    /// A host beside others. Returns its owner too.
-    fn join(&mut self, cluster: &Arc<Cluster>) -> (OwnerId, Dispatcher) {
+    /// A host beside others, with a clock of its own.
+    fn join(&mut self, cluster: &Arc<Cluster>) -> Beside {
         let parts = self.parts();
         let (owner, memory) = (parts.owner, self.lasting.store.clone());
         let store = Arc::new(MortalStore::shared(memory, cluster.join(owner)));
-        (owner, Dispatcher::start(Parts { store, ..parts }))
+        let clock = Arc::new(SkewedClock::of(self.lasting.clock.clone()));
+        let host = Dispatcher::start(Parts { store, clock: clock.clone(), ..parts });
+        Beside { owner, clock, host }
     }
 
     /// The parts of a host.
@@ -337,25 +343,33 @@ fn every_promise_holds_in_a_hundred_worlds() {
     }
 }
 
+/// One of several hosts.
+struct Beside {
+    owner: OwnerId,
+    clock: Arc<SkewedClock>,
+    host: Dispatcher,
+}
+
 /// Up to three hosts share a store. Some end, with or without their guests: those of a host whose lease has ended go on, and must not
-/// be able to do harm.
+/// be able to do harm. The clocks of some jump by an hour.
 async fn share(world: &mut Simulation, cluster: &Arc<Cluster>) {
     let (mut hosts, mut paused) = (vec![world.join(cluster)], Vec::new());
     for _ in 0..world.random.below(160) {
         let at = world.random.below(hosts.len());
-        let handle = hosts[at].1.handle();
-        match world.random.below(12) {
+        let handle = hosts[at].host.handle();
+        match world.random.below(13) {
             0..4 => world.submit(&handle).await,
             4..7 => world.answer(&handle).await,
             7 => world.cancel(&handle).await,
             8 if hosts.len() < 3 => hosts.push(world.join(cluster)),
             9 if hosts.len() > 1 => {
-                let (owner, host) = hosts.swap_remove(at);
-                cluster.end(owner);
+                let ending: Beside = hosts.swap_remove(at);
+                cluster.end(ending.owner);
                 if world.random.once_in(2) {
-                    paused.push(host);
+                    paused.push(ending.host);
                 }
             }
+            10 => hosts[at].clock.jump(*world.random.pick(&[-HOUR, HOUR])),
             _ => world.lasting.clock.advance(Span::from_millis(world.random.bits() % 60_000)),
         }
         // Sometimes a host acts before it has the news about the others.
@@ -364,8 +378,8 @@ async fn share(world: &mut Simulation, cluster: &Arc<Cluster>) {
         world.check().await;
     }
     rounds(1_000).await;
-    for (owner, _) in hosts {
-        cluster.end(owner);
+    for ending in hosts {
+        cluster.end(ending.owner);
     }
 }
 
@@ -376,7 +390,7 @@ fn simulate_several(seed: u64) {
         runtime().block_on(world.check());
     }
     runtime().block_on(async {
-        let (_, host) = world.join(&cluster);
+        let Beside { host, .. } = world.join(&cluster);
         for _ in 0..200 {
             world.lasting.clock.advance(Span::from_secs(600));
             rounds(200).await;

@@ -20,8 +20,8 @@ Usage: cargo xtask TASK
                            restart it, and show what happens; --answer answers suspensions instead of a person
   build                    build the console, and the binary target/release/toolgate with it
   bench [NAME]… [--write] [--short]
-                           run all benchmarks, or the named ones; --write puts the tables of `languages` and `durable-calls`
-                           into docs/performance.md; --short shows that `durable-calls` works
+                           run all benchmarks, or the named ones; --write puts the tables of `languages`, `durable-calls` and
+                           `scale` into docs/performance.md; --short shows that `durable-calls` and `scale` work
   isolation [NAME]… [--write] [--export FOLDER]
                            run the hostile suite, or the named classes and cases of it, against the built host, and print
                            each outcome; --write puts the table into docs/isolation.md; --export writes the guests as

@@ -56,7 +56,7 @@ impl StepSummary {
         let steps = call.suspensions.iter().filter(|(suspension, _)| suspension.step.is_some());
         let steps: Vec<_> = (1..).zip(steps).collect();
         steps.into_iter().map(|(step, (suspension, closed))| {
-            let prompt = suspension.asked().and_then(|asked| asked.prompt.as_deref());
+            let prompt = suspension.about().and_then(|about| about.prompt.as_deref());
             let first = prompt.and_then(|prompt| prompt.lines().next());
             let approvers = closed.iter().map(|closed| call.approvers_of(suspension, closed)).next();
             Self {

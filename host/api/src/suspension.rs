@@ -307,7 +307,7 @@ impl Suspension {
     ) -> Self {
         let pinned = call.pinned.as_deref();
         let arguments = call.asked_about(suspension.id);
-        let asked = suspension.asked().cloned().unwrap_or_default();
+        let about = suspension.about().cloned().unwrap_or_default();
         let approvers = closed.map(|closed| call.approvers_of(suspension, closed)).unwrap_or_default();
         let streams = suspension.kind() == SuspensionKind::ClientExec && pinned.is_some_and(|pinned| pinned.streaming);
         Self {
@@ -325,16 +325,16 @@ impl Suspension {
             kind: (&suspension.kind()).into(),
             streaming: streams.then_some(true),
             state: SuspensionState(domain::suspension::SuspensionState::of(closed)),
-            prompt: asked.prompt.as_deref().map(str::to_owned),
-            prompt_by: (&asked.prompt_by).into(),
-            title: asked.title,
-            asked_by: asked.by.as_deref().map(str::to_owned),
-            reason: asked.reason.as_deref().map(str::to_owned),
-            risk: asked.risk.as_ref().map(Risk::from),
+            prompt: about.prompt.as_deref().map(str::to_owned),
+            prompt_by: (&about.prompt_by).into(),
+            title: about.title,
+            asked_by: about.by.as_deref().map(str::to_owned),
+            reason: about.reason.as_deref().map(str::to_owned),
+            risk: about.risk.as_ref().map(Risk::from),
             arguments: arguments.into(),
             arguments_digest: domain::Digest::of(arguments.as_str()).to_string(),
             submitted: call.edited_before(suspension.id).map(Verbatim::from),
-            defaults: asked.defaults.as_ref().map(Verbatim::from),
+            defaults: suspension.asked().and_then(|asked| asked.defaults.as_ref()).map(Verbatim::from),
             context: turn.context.as_ref().and_then(|context| shown(context, suspension)),
             caller: turn.caller.to_string(),
             parent: turn.parent.as_deref().map(Parent::from),
@@ -411,7 +411,7 @@ impl Suspension {
 
 /// The members of the context that the tool selects for display. All, if it selects none.
 fn shown(context: &domain::Json, suspension: &domain::Suspension) -> Option<Verbatim> {
-    let Some(keys) = suspension.asked().and_then(|asked| asked.context_keys.as_ref()) else {
+    let Some(keys) = suspension.about().and_then(|about| about.context_keys.as_ref()) else {
         return Some(context.into());
     };
     let mut members: std::collections::BTreeMap<String, Verbatim> = json::part(context.as_str()).ok()?;

@@ -1,4 +1,5 @@
-//! The requirements that need calls. First a tool must answer at all. Only then is it called with unusual arguments.
+//! Tests of the requirements that need calls. A tool is first called with its examples or with simple arguments. If it answers,
+//! it is called with unusual arguments.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::{Requirement, loading, samples, variations};
 struct Called<'a> {
     tool: &'a Tool,
     checks: Arc<dyn Checks>,
-    /// Arguments to which it answered. Those with a result come first, and then the largest.
+    /// Arguments of calls that it answered. First those that gave a result, and among equals the largest.
     samples: Vec<Value>,
 }
 
@@ -78,7 +79,8 @@ pub(crate) async fn test(world: &World<'_>, tools: &[Tool], examples: &[Example]
     }
 }
 
-/// Calls the tool with its examples, or with the smallest arguments that fit. Returns the usage of the smallest call.
+/// Calls the tool with its examples. Without examples that can run, it gets the smallest arguments that fit. Returns the usage
+/// of the last call that it answered.
 async fn answers(
     world: &World<'_>,
     called: &mut Called<'_>,
@@ -142,7 +144,7 @@ fn value(json: &Json) -> Value {
     serde_json::from_str(json.as_str()).unwrap_or_default()
 }
 
-/// Checks the requirements that every run can break. Returns `None` if the tool did not answer.
+/// Checks the requirements that every run can break. Returns the usage of the run. `None`: the tool did not answer.
 fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut ConformanceReport) -> Option<RunUsage> {
     report.looked(Requirement::Answers);
     if let Some(problem) = trapped(called, ran, arguments) {
@@ -155,7 +157,7 @@ fn settle(called: &Called<'_>, ran: &Ran, arguments: &Value, report: &mut Confor
     ran.spent
 }
 
-/// The problem of a run that ended with neither a result nor a failure of the tool's own.
+/// The problem of a run in which the tool returned neither a result nor a failure.
 fn trapped(called: &Called<'_>, ran: &Ran, arguments: &Value) -> Option<Defect> {
     if let Some(CutOff::Bound(why)) = &ran.cut_off {
         let remedy = "end after fewer waits: each run repeats the code before the last one";
@@ -230,7 +232,7 @@ fn progress(called: &Called<'_>, updates: &[Update], report: &mut ConformanceRep
     report.looked(Requirement::Progress);
 }
 
-/// Compares a run with its example. The caller has already reported a trap.
+/// Compares a run with its example. Not for a run that trapped: [`settle`] reports it.
 fn compare(called: &Called<'_>, example: &Example, ran: &Ran, report: &mut ConformanceReport) {
     let (found, error) = match &ran.outcome {
         Outcome::Ok { value, .. } => (Some(self::value(value)), None),
@@ -282,10 +284,10 @@ fn varied(called: &Called<'_>, change: &dyn Fn(&Value) -> Option<Value>) -> Vec<
     sample.flat_map(|sample| variations::changed(sample, change)).filter(|arguments| called.fits(arguments)).collect()
 }
 
-/// How many texts are replaced by a long one. Finding the largest length that fits takes many checks.
+/// The maximum number of variations with long texts. Each needs many checks to find the largest length that fits.
 const MAX_LONG_TEXTS: usize = 8;
 
-/// Replaces all texts, and then only the first, by the longest text that both the schema and the host accept.
+/// Replaces all texts at once, and then each alone, by the longest text that both the schema and the host accept.
 fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
     let Some(sample) = called.samples.first() else { return Vec::new() };
     let with = |length: usize, place: usize| {
@@ -300,8 +302,8 @@ fn largest(world: &World<'_>, called: &Called<'_>) -> Vec<Value> {
     (0..all.min(MAX_LONG_TEXTS)).filter_map(|place| longest(max(place), &|length| with(length, place), &fits)).collect()
 }
 
-/// The largest value of at most this length that fits. It assumes that a schema that accepts a length accepts shorter
-/// ones. Otherwise it may find a smaller length, or none.
+/// The value with the largest length that fits, up to `max`. This assumes that a schema that accepts a length also accepts
+/// each shorter one. If it does not, the function can return a shorter value, or none.
 fn longest(max: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> bool) -> Option<Value> {
     let (mut beyond, mut length) = (max, max);
     while !fits(&made(length)) {
@@ -322,8 +324,8 @@ fn longest(max: usize, made: &dyn Fn(usize) -> Value, fits: &dyn Fn(&Value) -> b
     Some(made(length))
 }
 
-/// Calls the tool with arguments that break the schema. A host refuses them first, but a plugin that relies on this is
-/// one mistake away from a trap or an unchecked result. The report states how many gave a result; that is no problem.
+/// Calls the tool with arguments that break the schema. A host refuses such arguments, but a tool should not need that. A
+/// trap is a problem. A result is not: the report only says how many calls returned one.
 async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usize), report: &mut ConformanceReport) {
     let all = called.samples.first().map(variations::broken).unwrap_or_default();
     for arguments in all.into_iter().filter(|arguments| !called.fits(arguments)) {
@@ -344,7 +346,7 @@ async fn broken(world: &World<'_>, called: &Called<'_>, taken: &mut (usize, usiz
     }
 }
 
-/// Calls a tool that does not exist. Its usage is what every call costs before its tool does anything.
+/// Calls a tool that does not exist. The usage of this call is the least that a call of the component can cost.
 async fn unknown(world: &World<'_>, report: &mut ConformanceReport) -> Option<RunUsage> {
     const NAME: &str = "no_such_tool_of_the_kit";
     report.looked(Requirement::UnknownTool);
@@ -377,7 +379,7 @@ async fn unknown(world: &World<'_>, report: &mut ConformanceReport) -> Option<Ru
 /// A tool with this many updates runs long enough for the stop test.
 const MIN_UPDATES: usize = 16;
 
-/// Makes the same calls again and asks them to stop.
+/// Makes the same calls again, and asks them to stop from the start.
 async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut ConformanceReport) {
     for sample in called.samples.iter().filter(|_| called.tool.streaming) {
         let arguments = json(sample);
@@ -398,7 +400,8 @@ async fn stopped(world: &World<'_>, called: &Called<'_>, report: &mut Conformanc
     }
 }
 
-/// Makes the same call again: with separate storage, and as a second attempt with the same storage.
+/// Makes the same call twice with separate storage. If the tool is idempotent, it also gets a second attempt with the same
+/// storage.
 async fn twice(world: &World<'_>, called: &Called<'_>, report: &mut ConformanceReport) {
     for sample in &called.samples {
         let arguments = json(sample);

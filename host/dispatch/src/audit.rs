@@ -338,7 +338,7 @@ fn resolved(turn: &Turn, call: &Call, id: SuspensionId, at: Timestamp, by: Princ
         suspension: Some(id),
         digest: Some(suspension.digest),
         answer,
-        rule: by_host.then(|| suspension.asked()?.by.as_deref().map(str::to_owned)).flatten(),
+        rule: by_host.then(|| suspension.about()?.by.as_deref().map(str::to_owned)).flatten(),
         edited: resolution.and_then(|resolution| resolution.arguments.clone()),
         comment: resolution.and_then(|resolution| resolution.comment.clone()),
         standing: resolution.and_then(|resolution| Some(resolution.standing.as_ref()?.id)),

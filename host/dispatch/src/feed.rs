@@ -347,9 +347,8 @@ pub(crate) fn size(event: &Event) -> usize {
 
 /// The size of the prompt, the defaults, the subject and the schema of a suspension.
 pub(crate) fn suspension_size(suspension: &Suspension) -> usize {
-    let asked = suspension.asked();
-    let prompt = asked.and_then(|asked| asked.prompt.as_ref()).map_or(0, |prompt| prompt.len());
-    let defaults = asked.and_then(|asked| asked.defaults.as_ref()).map_or(0, Json::size);
+    let prompt = suspension.about().and_then(|about| about.prompt.as_ref()).map_or(0, |prompt| prompt.len());
+    let defaults = suspension.asked().and_then(|asked| asked.defaults.as_ref()).map_or(0, Json::size);
     let subject = suspension.step.as_ref().and_then(|step| step.subject.as_ref()).map_or(0, Json::size);
     suspension.data_schema().map_or(0, Json::size) + prompt + defaults + subject
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use domain::{
     Call, Json, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
     principal::Role,
+    refusal::NoRecheck,
     suspension::{Closed, SuspensionKind},
 };
 
 use crate::error::Error;
 use crate::plan;
 use crate::ports::{Filter, Indexes, KnownTool, Log, Principals, StoreFault, SuspensionRow};
-use crate::recheck::{self, Recheck};
+use crate::recheck::Recheck;
 use crate::request::{Edit, EditDefaults, SuspensionView};
 use crate::turns::Turns;
 
@@ -121,8 +122,8 @@ impl Pending {
             |found: Vec<Violation>| Refusal::Invalid(found.iter().map(|found| found.under("/arguments")).collect());
         let Some(pinned) = call.pinned.as_ref().filter(|_| suspension.subject().is_none()) else { return Ok(None) };
         let known = self.recheck.recalled(pinned, &call.tool).await;
-        let removed = |outcome| vec![Violation { pointer: String::new(), message: recheck::unknown(outcome) }];
-        let known = known.map_err(|outcome| invalid(removed(outcome)))?;
+        let at = |why: NoRecheck| vec![Violation { pointer: String::new(), message: why.to_string() }];
+        let known = known.map_err(|outcome| invalid(at(outcome.into())))?;
         plan::edited(&known, arguments).map_err(|found| invalid(found).into())
     }
 }

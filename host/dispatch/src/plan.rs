@@ -12,7 +12,7 @@ use domain::{
     gate::{RuleEffect, Verdict},
     nested::Parent,
     outcome::{Failure, FailureCode},
-    suspension::{Asked, PromptBy},
+    suspension::{About, Asked, PromptBy},
     tool::{Approval, ToolOptions},
     turn::Requested,
 };
@@ -82,7 +82,7 @@ pub(crate) async fn plan(request: CallRequest, scope: &CallScope, tools: &dyn To
     };
     let CallRequest { id, tool, arguments, result, origin } = request;
     let requested = Requested {
-        asked: Asked { prompt, defaults, ..asked(&known, &verdict) },
+        asked: asked(&known, &verdict, prompt, defaults),
         ruled_by: verdict.by.clone(),
         result: result.map(|result| recorded(&known, result)),
         origin: origin.map(|origin| origin.members),
@@ -192,17 +192,19 @@ fn pinned(known: &KnownTool, verdict: &Verdict) -> Arc<Pinned> {
 }
 
 /// The terms of its approval: who asks, why, and who may answer.
-fn asked(known: &KnownTool, verdict: &Verdict) -> Asked {
-    let ToolOptions { prompt, title, risk, context_keys, .. } = &known.tool.options;
-    let declared = Asked {
-        prompt_by: if prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
-        title: title.clone(),
-        risk: verdict.risk.or(*risk),
-        context_keys: context_keys.clone(),
-        ..Asked::default()
-    };
+fn asked(known: &KnownTool, verdict: &Verdict, prompt: Option<Arc<str>>, defaults: Option<Json>) -> Asked {
+    let declared = known.tool.options.clone();
     let by_rule = verdict.rule == RuleEffect::Ask || known.tool.approval == Approval::Auto;
-    Asked { reason: verdict.reason.clone(), ..verdict.demanded_of(declared, by_rule) }
+    let about = About {
+        prompt,
+        prompt_by: if declared.prompt.is_some() { PromptBy::Plugin } else { PromptBy::Host },
+        title: declared.title,
+        by: verdict.by.clone().filter(|_| by_rule),
+        reason: verdict.reason.clone(),
+        risk: verdict.risk.or(declared.risk),
+        context_keys: declared.context_keys,
+    };
+    Asked { about, defaults, needs: verdict.needs.clone(), policy_failed: verdict.policy_failed }
 }
 
 /// The parts that people see beside a question about a call that is asked again, if its tool is known.
@@ -211,7 +213,7 @@ pub(crate) fn about(tools: &dyn Tools, call: &Call) -> Option<Asked> {
     let known = tools.pinned(&pinned.plugin, pinned.component, &call.tool)?;
     let defaults = known.defaults(call.arguments.value().ok()?.as_ref()).ok().flatten();
     let ToolOptions { title, risk, context_keys, .. } = known.tool.options.clone();
-    Some(Asked { title, risk, context_keys, defaults, ..Asked::default() })
+    Some(Asked { defaults, ..About { title, risk, context_keys, ..About::default() }.into() })
 }
 
 fn sentence(what: &str, violations: &[Violation]) -> String {

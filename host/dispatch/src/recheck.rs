@@ -10,6 +10,7 @@ use domain::{
     gate::{RuleEffect, Verdict},
     nested::{NestedCall, Parent},
     outcome::{Failure, FailureCode},
+    refusal::NoRecheck,
     step::{RunEnd, StepKind, StepRequest},
 };
 
@@ -50,7 +51,7 @@ impl Recheck {
         if let Some(parent) = &scope.parent {
             let by = self.calling(parent).await?;
             if let Some(reason) = self.tools.call_refusal(&by, known.tool.name.as_str()).await? {
-                return Ok(Verdict { rule: RuleEffect::Deny, reason: Some(reason.into()), ..Verdict::default() });
+                return Ok(Verdict::deny(reason));
             }
         }
         Ok(self.policy.decide(scope.policy_query(known, arguments)).await)
@@ -100,30 +101,14 @@ impl Recheck {
     pub(crate) async fn on_step(&self, call: &Stepping, ended: &RunEnd) -> Verdict {
         let RunEnd::Waits(StepRequest { wait, .. }) = ended else { return Verdict::default() };
         let Some(step) = wait.kind() else { return Verdict::default() };
-        let denied = |reason| Verdict { rule: RuleEffect::Deny, reason, ..Verdict::default() };
         let known = match self.recalled(&call.pinned, &call.tool).await {
             Ok(known) => known,
-            Err(outcome) => return denied(Some(unknown(outcome).into())),
+            Err(outcome) => return Verdict::deny(NoRecheck::from(outcome).to_string()),
         };
         let question = PolicyQuery { step: Some(step), ..call.scope.policy_query(&known, &call.arguments) };
         let verdict = self.policy.decide(question).await;
         // Nobody is asked who could decide instead of the policy.
         let fails = verdict.policy_failed && step == StepKind::AwaitExternal;
         Verdict { rule: if fails { RuleEffect::Deny } else { verdict.rule }, ..verdict }
-    }
-}
-
-/// Why the policy cannot be asked about a call whose tool cannot be recalled.
-pub(crate) fn unknown(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Failed(failure) => failure.message,
-        Outcome::Ok { .. }
-        | Outcome::Denied(_)
-        | Outcome::Expired
-        | Outcome::Cancelled
-        | Outcome::CancelledBySibling
-        | Outcome::Unavailable
-        | Outcome::Invalidated
-        | Outcome::InDoubt => "the component that this call is pinned to was removed".to_owned(),
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::{
     approvers::Need,
-    suspension::Asked,
     tool::{Approval, Executor, Risk},
 };
 
@@ -124,25 +123,18 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// A verdict that denies the call, with the reason.
+    #[must_use]
+    pub fn deny(reason: impl Into<Arc<str>>) -> Self {
+        Self { rule: RuleEffect::Deny, reason: Some(reason.into()), ..Self::default() }
+    }
+
     /// The approval that a call of a tool with this declaration needs.
     #[must_use]
     pub const fn gates(&self, approval: Approval) -> Approval {
         match (self.rule, self.ungated) {
             (RuleEffect::Allow, true) => Approval::Auto,
             (rule, _) => rule.tighten(approval),
-        }
-    }
-
-    /// An approval with the demands of this verdict. It names the rule and its reason only if `by_rule`.
-    #[must_use]
-    pub fn demanded_of(&self, asked: Asked, by_rule: bool) -> Asked {
-        let more = self.needs.iter().filter(|need| !asked.needs.contains(need));
-        Asked {
-            by: self.by.clone().filter(|_| by_rule),
-            reason: self.reason.clone().filter(|_| by_rule),
-            needs: asked.needs.iter().chain(more).cloned().collect(),
-            policy_failed: self.policy_failed,
-            ..asked
         }
     }
 

@@ -1,8 +1,9 @@
 //! Why the domain refuses an input. A refusal changes nothing.
 
 use crate::{
-    CallId, Digest, PrincipalId, Timestamp, Violation,
+    CallId, Digest, Outcome, PrincipalId, Timestamp, Violation,
     link::MAX_LINKS,
+    outcome::Failure,
     principal::{Channel, Channels, Role},
     suspension::{SuspensionEnd, SuspensionKind},
 };
@@ -93,9 +94,8 @@ pub enum NotAllowed {
     Nested,
     #[error("the policy denies the call with these arguments")]
     PolicyDenies,
-    /// The policy cannot be asked about the call, for this reason.
     #[error("the policy check failed, so this call can only be denied: {0}")]
-    PolicyUnknown(String),
+    NoRecheck(#[from] NoRecheck),
     /// The policy names other approvers for the edited arguments.
     #[error(
         "other people must approve a call with these arguments; deny this one, and have it submitted again with them"
@@ -127,12 +127,40 @@ impl NotAllowed {
             | Self::Timer
             | Self::Nested
             | Self::PolicyDenies
-            | Self::PolicyUnknown(_)
+            | Self::NoRecheck(_)
             | Self::EditNeedsOthers
             | Self::NotYourTurn
             | Self::TooManyLinks
             | Self::Standing(_)
             | Self::Delegation(_) => None,
+        }
+    }
+}
+
+/// Why the policy cannot be asked again about a call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoRecheck {
+    /// The component of its tool is not in the store.
+    #[error("the component that this call is pinned to was removed")]
+    Removed,
+    /// The component of its tool cannot be loaded.
+    #[error("{}", .0.message)]
+    Failed(Failure),
+}
+
+/// The outcome is that of a call whose tool cannot be recalled.
+impl From<Outcome> for NoRecheck {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Failed(failure) => Self::Failed(failure),
+            Outcome::Ok { .. }
+            | Outcome::Denied(_)
+            | Outcome::Expired
+            | Outcome::Cancelled
+            | Outcome::CancelledBySibling
+            | Outcome::Unavailable
+            | Outcome::Invalidated
+            | Outcome::InDoubt => Self::Removed,
         }
     }
 }

@@ -8,7 +8,7 @@ mod closed;
 use std::sync::Arc;
 
 pub use approval::{ApprovalExpiry, ApprovalRequest};
-pub use asked::{Asked, PromptBy};
+pub use asked::{About, Asked, PromptBy};
 pub use audience::Audience;
 pub use closed::{Closed, ClosedAs, Decision, Resolution, SuspensionEnd, SuspensionState};
 
@@ -148,8 +148,8 @@ pub struct ClientExec {
 /// A wait of a guest for an external system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExternalWait {
-    /// The texts for people who look at the call. Its needs do not matter.
-    pub about: Asked,
+    /// The texts for people who look at the call.
+    pub about: About,
     /// JSON Schema of the result.
     pub result_schema: Option<Json>,
     /// The name under which the conversation's caller can send the result.
@@ -238,14 +238,28 @@ impl Suspension {
         left
     }
 
-    /// The texts for people: the question to them, or what the guest says about its wait.
+    /// The texts for people: those of the question to them, or what the guest says about its wait.
+    #[must_use]
+    pub const fn about(&self) -> Option<&About> {
+        match &self.body {
+            SuspensionBody::Approval(approval) => Some(&approval.asked.about),
+            SuspensionBody::Elicitation(question) => Some(&question.asked.about),
+            SuspensionBody::External(wait) => Some(&wait.about),
+            SuspensionBody::ClientExec(_)
+            | SuspensionBody::Nested(_)
+            | SuspensionBody::Timer
+            | SuspensionBody::RateLimit => None,
+        }
+    }
+
+    /// The question to people.
     #[must_use]
     pub const fn asked(&self) -> Option<&Asked> {
         match &self.body {
             SuspensionBody::Approval(approval) => Some(&approval.asked),
             SuspensionBody::Elicitation(question) => Some(&question.asked),
-            SuspensionBody::External(wait) => Some(&wait.about),
-            SuspensionBody::ClientExec(_)
+            SuspensionBody::External(_)
+            | SuspensionBody::ClientExec(_)
             | SuspensionBody::Nested(_)
             | SuspensionBody::Timer
             | SuspensionBody::RateLimit => None,
@@ -333,7 +347,7 @@ impl Suspension {
     /// Who may answer. Empty: no person is asked.
     #[must_use]
     pub fn needs(&self) -> &[Need] {
-        if self.kind().is_asked() { self.asked().map_or(&[], Asked::needs) } else { &[] }
+        self.asked().map_or(&[], Asked::needs)
     }
 
     /// The decisions that are allowed.
@@ -380,9 +394,8 @@ impl Suspension {
     /// The bytes that a guest wrote for this step, and those of the people whom a rule demands.
     pub(crate) fn step_bytes(&self) -> usize {
         let json = |json: Option<&Json>| json.map_or(0, Json::size);
-        let asked = self
-            .asked()
-            .map_or(0, |asked| asked.prompt.as_ref().map_or(0, |prompt| prompt.len()) + names(&asked.needs));
+        let prompt = self.about().and_then(|about| about.prompt.as_ref()).map_or(0, |prompt| prompt.len());
+        let asked = prompt + self.asked().map_or(0, |asked| names(&asked.needs));
         let of_kind = match &self.body {
             SuspensionBody::Approval(approval) => approval.editable.size(),
             SuspensionBody::Elicitation(Elicitation { choices, .. }) => {

@@ -20,7 +20,7 @@ use domain::{
     gate::{RuleEffect, Verdict},
     principal::{Channel, Channels, Named},
     standing::{Pin, StandingTerms, StandingUse},
-    suspension::Asked,
+    suspension::{About, Asked},
     tool::{OnExpiry, Recovery},
     turn::{AnswerChecks, CheckedAnswer, EndedHosts, Finished, Input, Requested, Tick},
 };
@@ -239,9 +239,8 @@ fn submitted(calls: &[Call]) -> RecordedTurn {
         plan: Plan::Go(Arc::new(pinned(call))),
         asked: Asked {
             needs: call.needs.as_slice().into(),
-            by: call.by_rule.then(|| "a-rule".into()),
             policy_failed: call.policy_failed,
-            ..Asked::default()
+            ..About { by: call.by_rule.then(|| "a-rule".into()), ..About::default() }.into()
         },
         ruled_by: None,
         origin: None,

@@ -91,7 +91,7 @@ fn asks(call: &Call, open: &Suspension) -> String {
         format!(" of the plugin {}{outside}", pinned.plugin)
     });
     let asks = format!("The tool {}{plugin} asks", call.tool);
-    match open.asked().and_then(|asked| asked.prompt.as_deref()) {
+    match open.about().and_then(|about| about.prompt.as_deref()) {
         Some(prompt) => format!("{asks}:\n{}", escape::block(prompt, "> ").trim_end()),
         None => format!("{asks} a question."),
     }

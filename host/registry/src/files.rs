@@ -3,30 +3,23 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The prefix of the name of a file while it is written.
 const PARTIAL: &str = ".partial-";
 
 /// Writes a file atomically: a reader sees the old or the new content, even after a power failure.
 pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let unique = COUNT.fetch_add(1, Ordering::Relaxed);
-    let partial = folder.join(format!("{PARTIAL}{}-{unique}-{name}", std::process::id()));
-    let written = write_synced(&partial, bytes).and_then(|()| fs::rename(&partial, folder.join(name)));
-    if let Err(error) = written {
-        // The file may not exist. Only the first error matters.
-        let _ = fs::remove_file(&partial);
-        return Err(error);
-    }
+    let mut partial = tempfile::Builder::new();
+    partial.prefix(PARTIAL);
+    // Without this, only the owner could read the file.
+    #[cfg(unix)]
+    partial.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut partial = partial.tempfile_in(folder)?;
+    partial.write_all(bytes)?;
+    partial.as_file().sync_all()?;
+    partial.persist(folder.join(name))?;
     // Syncing the folder makes the new name durable.
     File::open(folder)?.sync_all()
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// Removes the partial files that killed writes left in a folder.
@@ -84,6 +77,17 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn written_file_has_the_mode_of_other_new_files() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), "written", b"1").expect("writes");
+        File::create(folder.path().join("new")).expect("creates");
+        let [written, new] = ["written", "new"].map(|name| fs::metadata(folder.path().join(name)).expect("it exists"));
+        assert_eq!(written.permissions().mode(), new.permissions().mode());
+    }
 
     #[cfg(unix)]
     #[test]

@@ -1,11 +1,12 @@
-//! Compiled code on disk, by the component's digest, the engine's version and its configuration.
+//! Compiled code on disk. The name of a file has the component's digest, and a digest of the engine's version and
+//! configuration.
 //!
-//! Loading compiled code runs it, so the host loads only code that it wrote: each file carries an HMAC-SHA-256 (RFC 2104)
-//! over the digests of its chunks. The key is a file in the same folder that only the host's user can read. The bytes that
-//! are authenticated are the bytes that are loaded, even if the file changes meanwhile. A damaged, foreign or old file
-//! leads to a new compilation. A cache that cannot be read or written only costs time.
+//! Compiled code can do anything in the host, so the host loads only code that it wrote. Each file ends with an HMAC-SHA-256
+//! (RFC 2104) over the digests of its chunks. The key of the HMAC is a file in the same folder that only the host's user can
+//! read. The host loads the same bytes that it authenticates, even if the file changes in between. It does not use a file that
+//! is damaged, old or not its own, and compiles again. A cache that cannot be read or written only costs time.
 //!
-//! A folder belongs to one host, or to a user whose programs share it: [`CacheOwner`]. A host may copy code of its user's
+//! A folder belongs to one host, or to a user whose programs share it: [`CacheOwner`]. A host may copy code from its user's
 //! folder into its own.
 
 pub(crate) mod code;
@@ -34,15 +35,15 @@ use crate::engine::CONFIGURATION;
 /// The owner of a folder of compiled code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CacheOwner {
-    /// One host. It tells which code it still needs: [`Sandbox::retain`](crate::Sandbox::retain).
+    /// One host. It removes the code that it no longer needs: [`Sandbox::retain`](crate::Sandbox::retain).
     #[default]
     Host,
-    /// A user. Several programs share the folder, with different bounds, and none may accept a component because another
-    /// program did. So each checks the structure itself, the folder keeps only code that was compiled within
-    /// [`CompileBounds::default`](crate::CompileBounds), and only programs with these or looser bounds use it. The code is
-    /// kept for the component without its declaration, so that packing does not lead to a new compilation.
+    /// A user, whose programs share the folder. Their bounds can differ, and a program must not accept a component only
+    /// because another program did. So each program checks the structure itself. The folder has only code that was compiled
+    /// within [`CompileBounds::default`](crate::CompileBounds), and only programs with these or looser bounds use it. The
+    /// files have the digest of the component without its declaration, so a component that is packed is not compiled again.
     ///
-    /// If the folder cannot be used, or belongs to another user, there is no cache and no error.
+    /// If the folder cannot be used, or belongs to another user, the programs have no cache. This is not an error.
     User,
 }
 
@@ -50,19 +51,19 @@ pub(crate) struct Cache {
     pub(crate) owner: CacheOwner,
     folder: PathBuf,
     key: Key,
-    /// The host's part of the key: the first part of each file's name.
+    /// The first part of each file's name: see [`version`].
     engine: String,
-    /// Bytes of all files together.
+    /// The maximum size of all files together, in bytes.
     max: u64,
 }
 
 /// Part of the files' names. Increase it when the format of the files changes.
 const FORMAT: u32 = 2;
 
-/// The beginning of the name of a file that is being written. The process id and a random word follow.
+/// The beginning of the name of a file that is being written: a draft. The process id and a random number follow.
 const DRAFT: &str = "draft-";
 
-/// After this time nobody still writes a file.
+/// A draft of this age is left from a program that was killed.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 impl Cache {
@@ -112,7 +113,7 @@ impl Cache {
         self.usable(digest, self.authenticated(digest, &file))
     }
 
-    /// The value, or `None` and a warning.
+    /// Turns an error into a warning.
     fn usable<T>(&self, digest: Digest, found: Result<T, String>) -> Option<T> {
         let warn = |why: &String| {
             let path = self.path(digest);
@@ -129,17 +130,17 @@ impl Cache {
             let mut tag = [0; TAG];
             file.read_exact_at(&mut tag, length as u64)?;
             let image = Image::copy(file, length)?;
-            let sealed = self.key.opens(&self.name(digest), &image.digests()?, &tag);
-            Ok(sealed.then_some(image))
+            let is_signed = self.key.verify(&self.name(digest), &image.digests()?, &tag);
+            Ok(is_signed.then_some(image))
         };
         match read() {
             Ok(Some(image)) => Ok(image),
-            Ok(None) => Err("it is not what this host wrote".to_owned()),
+            Ok(None) => Err("this host did not write it, or it was changed".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// Keeps compiled code. Code that cannot be kept still runs.
+    /// Keeps compiled code. If this fails, the code still runs.
     pub(crate) fn put(&self, digest: Digest, code: &[u8]) {
         if let Err(error) = self.write(digest, code).and_then(|()| Ok(self.shrink(digest)?)) {
             tracing::warn!(%digest, error = format!("{error:#}"), "the host could not cache the compiled code; it compiles the component again next time");
@@ -168,8 +169,8 @@ impl Cache {
         Ok(removed)
     }
 
-    /// Removes the oldest code until the rest is within the bound, and old incomplete files of killed programs. New code
-    /// stays.
+    /// Removes the oldest code until the rest is within the bound, and drafts of killed programs. The code that was just
+    /// written stays.
     fn shrink(&self, written: Digest) -> io::Result<()> {
         let (mut files, mut drafts) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(&self.folder)? {
@@ -201,11 +202,11 @@ impl Cache {
         Ok(())
     }
 
-    /// Writes under another name first, so that a reader sees a complete file or none. It is not synced: a file that a
-    /// power failure damages is not accepted.
+    /// Writes a draft and renames it, so that a reader sees a complete file or none. The file is not synced: if a power
+    /// failure damages it, it does not authenticate.
     fn write(&self, digest: Digest, code: &[u8]) -> anyhow::Result<()> {
         let draft = self.folder.join(draft()?);
-        let tag = self.key.seal(&self.name(digest), &image::digests(code));
+        let tag = self.key.sign(&self.name(digest), &image::digests(code));
         let write = || -> io::Result<()> {
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
             file.write_all(code)?;
@@ -228,7 +229,7 @@ impl Cache {
     }
 }
 
-/// The part of the key that all components of a host share: the format, the engine and its configuration.
+/// The part of a file's name that all components share: a digest of the format, the engine and its configuration.
 fn version(engine: &Engine) -> String {
     let mut version = Stable(Sha256::new());
     (FORMAT, CONFIGURATION).hash(&mut version);
@@ -236,17 +237,18 @@ fn version(engine: &Engine) -> String {
     Digest::from_bytes(version.0.finalize().into()).hex()[..16].to_owned()
 }
 
-/// A name that nobody else writes under. Containers that share a folder may have equal process ids, and a process may have
-/// several caches.
+/// A name for a draft that no other draft has. The process id alone is not enough: containers that share a folder can have
+/// equal ones, and a process can have several caches.
 fn draft() -> io::Result<String> {
     Ok(format!("{DRAFT}{}-{:016x}", std::process::id(), getrandom::u64()?))
 }
 
-/// Whether this is a folder of the current user: the host would run code that others write there, or that others can sign.
+/// Fails unless this is a folder of the current user. In the folder of another user, that user has the key, and could make the
+/// host run other code.
 fn is_ours(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     if !found.is_dir() || found.uid() != geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is somebody else's, or no folder"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user, or is not a folder"));
     }
     Ok(())
 }
@@ -259,7 +261,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A hasher with the same result in every process, which the standard library's hasher does not promise.
+/// A hasher with the same result in every process. The standard library's hasher does not promise this.
 struct Stable(Sha256);
 
 impl Hasher for Stable {

@@ -1,6 +1,6 @@
-//! The progress and the log of a running call. Updates and bytes beyond the limits are dropped, and a warning counts them.
-//! Of a log that is too long, the host keeps the beginning and the last lines: a crash is explained there. A guest that
-//! reports too much still gets its result.
+//! The progress and the log of a running call. Both have limits. The host drops the rest, and a warning says how much. If a
+//! log is too long, the host keeps its beginning and its last lines, because the last lines explain a crash. A call that
+//! reports too much still returns its result.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,8 @@ use crate::tail::Tail;
 /// Receives the reports of a running call, and knows whether the call should stop. The guest's thread calls it, so it must not
 /// wait.
 pub trait Sink: Send + Sync {
-    /// Records the grace period that the guest needs to stop. False if the call was already stopped; the guest then does not
-    /// run.
+    /// Announces that the guest is about to run, and how long it may take to stop if it is asked to. Returns false if the
+    /// call was stopped before; then the guest does not run.
     fn try_start(&self, _grace: Span) -> bool {
         true
     }
@@ -26,7 +26,7 @@ pub trait Sink: Send + Sync {
     }
     /// One update of a streaming tool.
     fn progress(&self, update: Update);
-    /// A text for the log, from the guest: usually one line. It may hold any characters, also line breaks.
+    /// A text for the log, usually one line. The guest wrote it, and it can contain any character, also a line break.
     fn log(&self, level: Level, text: &str);
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Drops every update of a tool that does not stream.
+    /// Without `streaming`, every update is dropped.
     pub(crate) fn new(sink: Arc<dyn Sink>, streaming: bool, limits: &Limits) -> Self {
         let updates_left = if streaming { limits.progress_updates } else { 0 };
         Self { sink, updates_left, bytes_left: limits.progress_bytes, dropped_updates: 0 }
@@ -83,17 +83,17 @@ impl Progress {
     }
 }
 
-/// The log of one call: its own lines, its printed output and warnings of the host.
+/// The log of one call: lines that the guest logs, output that it prints, and warnings of the host.
 #[derive(Clone)]
 pub(crate) struct Log(Arc<Mutex<Lines>>);
 
 struct Lines {
     sink: Arc<dyn Sink>,
-    /// The rest of the limit for the beginning.
+    /// The bytes that the beginning may still take.
     left: usize,
-    /// The limit of the last lines.
+    /// The bytes that the last lines may take.
     last: usize,
-    /// The last lines, once there is no room for the beginning.
+    /// The last lines. `None`: the beginning still has room.
     tail: Option<Tail>,
     dropped_bytes: u64,
     /// Output after the last line break, by stream.
@@ -102,19 +102,19 @@ struct Lines {
     /// Whether lines of the guest are dropped.
     muted: bool,
     last_words: VecDeque<String>,
-    /// The memory of incomplete lines and of the last words.
+    /// The host memory that the log takes.
     charge: Charge,
     usage: Usage,
 }
 
-/// Lines of standard error that explain a crash.
+/// The number of lines of standard error that are kept to explain a crash.
 const LAST_WORDS: usize = 3;
 
-/// The beginning of the line after the message of every Rust panic. It explains nothing.
+/// The beginning of a line that Rust prints after the message of each panic. It does not explain the crash.
 const HOW_TO_SEE_MORE: &str = "note: run with `RUST_BACKTRACE";
 
 impl Log {
-    /// Of the limit, a quarter is for the last lines.
+    /// A quarter of the limit is for the last lines.
     pub(crate) fn new(sink: Arc<dyn Sink>, limit: usize, usage: &Usage) -> Self {
         Self(Arc::new(Mutex::new(Lines::new(sink, limit, usage))))
     }
@@ -125,13 +125,14 @@ impl Log {
         *lines = Lines::new(Arc::clone(&lines.sink), limit, &lines.usage);
     }
 
-    /// Drops everything from now on, or nothing more. A run that repeats an earlier one does not report again.
+    /// Sets whether everything is dropped. While a run repeats the code of an earlier run, it does not report again.
     pub(crate) fn mute(&self, muted: bool) {
         self.lines().muted = muted;
     }
 
-    /// Writes one line. It costs its bytes and one for its end, so that empty lines cost something. A warning of the host after
-    /// the end of the call, about a request that nobody waits for, is dropped.
+    /// Writes one line. It costs its bytes and one more, so that the number of empty lines is limited too.
+    ///
+    /// After the end of the call, lines are dropped. They are warnings of the host about requests that nobody waits for.
     pub(crate) fn line(&self, level: Level, text: &str) {
         let lines = &mut *self.lines();
         if lines.ended || lines.muted {
@@ -156,7 +157,7 @@ impl Log {
         }
     }
 
-    /// Takes printed output.
+    /// Takes output that the guest prints, and writes the lines that it completes.
     pub(crate) fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), Stop> {
         let lines = &mut *self.lines();
         if lines.muted {
@@ -182,7 +183,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes the rest: how much was dropped, and the last lines.
+    /// Ends the log. Writes what is left: incomplete lines, a note about dropped bytes, and the last lines.
     pub(crate) fn finish(&self, limit: usize) {
         let lines = &mut *self.lines();
         lines.ended = true;
@@ -228,19 +229,19 @@ impl Lines {
         }
     }
 
-    /// The bytes of the beginning that may be kept.
+    /// Reserves bytes of the beginning. Returns their number, which is smaller than requested at the limit.
     fn reserve(&mut self, requested: usize) -> usize {
         let kept = requested.min(self.left);
         self.left -= kept;
         kept
     }
 
-    /// From now on only the last lines are kept. Incomplete lines end here.
+    /// Ends the beginning of the log, with its incomplete lines. From now on, only the last lines are kept.
     fn begin_tail(&mut self) {
         if self.tail.is_none() {
             let cut = [!self.partial[0].is_empty(), !self.partial[1].is_empty()];
             self.emit_partial();
-            // A call without memory for them has no last lines.
+            // If the call may not use this memory, its log has no last lines.
             let limit = if self.charge.grow(Tail::memory(self.last)).is_ok() { self.last } else { 0 };
             self.tail = Some(Tail::new(limit, cut));
         }
@@ -278,7 +279,8 @@ impl AuthorLog for Log {
     }
 }
 
-/// The sink of the current run, for a guest that several runs continue. Between two runs it drops every report.
+/// The sink of the current run. Several runs can continue one guest, and each has its own sink. Between two runs, reports are
+/// dropped.
 pub(crate) struct CurrentSink(Mutex<Arc<dyn Sink>>);
 
 impl CurrentSink {
@@ -320,7 +322,7 @@ pub(crate) struct Redacting {
 }
 
 impl Redacting {
-    /// The sink itself if the call has no secrets.
+    /// Wraps a sink, unless the call has no secrets.
     pub(crate) fn over(sink: Arc<dyn Sink>, vault: &Vault) -> Arc<dyn Sink> {
         if vault.is_empty() { sink } else { Arc::new(Self { sink, vault: vault.clone() }) }
     }

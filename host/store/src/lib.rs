@@ -12,6 +12,7 @@ mod memory;
 mod portable;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod read_ports;
 mod record;
 mod sled;
 
@@ -26,8 +27,8 @@ pub use self::memory::MemoryStore;
 pub use self::portable::{ExportError, ImportError, Moved, Shared};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{
-    Documents, HostIdentity, PostgresError, PostgresSettings, PostgresStore, SharedComponents, export_database,
-    import_database,
+    DatabaseTime, Documents, HostIdentity, PostgresError, PostgresSettings, PostgresStore, SharedComponents,
+    export_database, import_database,
 };
 pub use self::sled::{
     Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, import, salvage,

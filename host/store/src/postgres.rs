@@ -13,6 +13,7 @@ mod error;
 mod export;
 mod fault;
 mod fence;
+mod hints;
 mod hosts;
 mod import;
 mod inbox;
@@ -45,16 +46,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dispatch::ports::{
-    AppendError, Audiences, Audit, Audited, BegunTurns, CallLogs, CallRecords, ChainEntry, Commit, Committed,
-    DeliveryRow, Denial, EndedTurn, EndedTurns, Feed, Filter, FoundSubmission, Head, Health, Indexes, JournalPage,
-    Journals, Loaded, Log, Outbox, Page, Position, RunLog, StandingApprovals, StoreFault, StoreHealth, Subject,
-    SuspensionRow, TurnLog,
+    AppendError, CallRecords, Commit, Committed, EndedTurn, EndedTurns, Feed, Health, Loaded, Log, Position,
+    StoreFault, StoreHealth, TurnLog,
 };
-use domain::{
-    CallId, CallIndex, ConversationId, Digest, PrincipalId, StandingId, SuspensionId, Timestamp, TurnId, effect::Due,
-    event::HostStarted, journal::JournalBounds, retention::Removal, standing::StandingRow, suspension::Audience,
-    turn::TurnState,
-};
+use domain::{Timestamp, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::components::SharedComponents;
@@ -62,11 +57,13 @@ pub use self::documents::Documents;
 pub use self::error::PostgresError;
 pub use self::export::export as export_database;
 pub use self::import::import as import_database;
+pub use self::life::DatabaseTime;
 pub use self::settings::{HostIdentity, PostgresSettings};
 
 use self::committer::{Committer, Counters, Work};
 use self::connect::Connector;
 use self::fence::Fence;
+use self::hints::Messenger;
 use self::life::Life;
 use self::news::Poller;
 use self::peers::Peer;
@@ -76,6 +73,7 @@ use self::threads::Threads;
 use self::values::Values;
 use crate::KeyValue;
 use crate::fault::fault;
+use crate::read_ports::read_ports;
 
 /// The maximum number of commits that wait for the committer. Further callers wait for room.
 const MAX_QUEUED: usize = 1024;
@@ -89,7 +87,7 @@ pub struct PostgresStore {
     components: SharedComponents,
     failed: watch::Receiver<Option<StoreFault>>,
     final_failure: watch::Receiver<Option<StoreFault>>,
-    clock_offset: watch::Receiver<i64>,
+    time: watch::Receiver<DatabaseTime>,
     counters: Arc<Counters>,
     /// `None` only while the store is dropped.
     queue: Option<mpsc::Sender<Work>>,
@@ -122,7 +120,7 @@ impl PostgresStore {
             deadline.min(settings.lease / 3),
             life::ATTEMPTED,
         );
-        let values = connector.values(settings.values)?;
+        let (values, (config, tls)) = (connector.values(settings.values)?, connector.hints());
 
         let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));
         let of_host = fence.clone();
@@ -141,12 +139,23 @@ impl PostgresStore {
 
         let report = Arc::default();
         let mut life = Life::new(renewals, me.clone(), Arc::clone(&report), queue.downgrade());
-        let (members, clock_offset) = (life.members(), life.clock_offset());
+        let (members, time) = (life.members(), life.time());
         if let Err(fault) = life.renew().await {
             tracing::warn!(%fault, "the other hosts are not known yet");
         }
         handle.spawn(life.run(final_failure.clone()));
-        let (poller, news) = Poller::new(polls, own.run, own.mark.head.position, members.clone());
+        let (hints, looks) = (Arc::default(), settings.poll);
+        let messenger = Messenger {
+            config,
+            tls,
+            name: me.name().to_owned(),
+            deadline,
+            members: members.clone(),
+            counters: counters.clone(),
+            hints: Arc::clone(&hints),
+        };
+        handle.spawn(messenger.run());
+        let (poller, news) = Poller::new(polls, own.run, own.mark.head.position, members.clone(), (hints, looks));
         handle.spawn(poller.run());
         let values = Values::new(handle.clone(), values, deadline, failed.clone(), fence, queue.downgrade());
         Ok(Self {
@@ -157,7 +166,7 @@ impl PostgresStore {
             components: SharedComponents::new(components),
             failed,
             final_failure,
-            clock_offset,
+            time,
             counters,
             queue: Some(queue),
             ended: Mutex::new(ended),
@@ -178,10 +187,10 @@ impl PostgresStore {
         self.components.clone()
     }
 
-    /// Milliseconds to add to the clock of this machine for that of the database.
+    /// The time of the database.
     #[must_use]
-    pub fn clock_offset(&self) -> watch::Receiver<i64> {
-        self.clock_offset.clone()
+    pub fn time(&self) -> watch::Receiver<DatabaseTime> {
+        self.time.clone()
     }
 
     /// Why the store takes no commits until the host is started again. `None`: it takes them, or will take them again.
@@ -260,190 +269,7 @@ impl Health for PostgresStore {
     }
 }
 
-#[async_trait]
-impl Indexes for PostgresStore {
-    async fn owner(&self, conversation: &ConversationId) -> Result<Option<PrincipalId>, StoreFault> {
-        let conversation = conversation.clone();
-        self.reads.run(move |reader| async move { reader.owner(&conversation).await }).await
-    }
-
-    async fn conversations(
-        &self,
-        after: Option<&ConversationId>,
-        limit: usize,
-    ) -> Result<Vec<(ConversationId, PrincipalId)>, StoreFault> {
-        let after = after.cloned();
-        self.reads.run(move |reader| async move { reader.conversations(after.as_ref(), limit).await }).await
-    }
-
-    async fn find_call(&self, conversation: &ConversationId, call: &CallId) -> Result<Option<TurnId>, StoreFault> {
-        let (conversation, call) = (conversation.clone(), call.clone());
-        self.reads.run(move |reader| async move { reader.find_call(&conversation, &call).await }).await
-    }
-
-    async fn turns(
-        &self,
-        conversation: &ConversationId,
-        before: Option<Position>,
-        limit: usize,
-    ) -> Result<BegunTurns, StoreFault> {
-        let conversation = conversation.clone();
-        self.reads.run(move |reader| async move { reader.turns(&conversation, before, limit).await }).await
-    }
-
-    async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault> {
-        let turns = turns.to_vec();
-        self.reads.run(move |reader| async move { reader.states(&turns).await }).await
-    }
-
-    async fn due(
-        &self,
-        after: Option<(Timestamp, TurnId)>,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.due(after, until, limit).await }).await
-    }
-
-    async fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.unfinished(after, limit).await }).await
-    }
-
-    async fn suspension(&self, id: SuspensionId) -> Result<Option<SuspensionRow>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.suspension(id).await }).await
-    }
-
-    async fn suspensions(
-        &self,
-        filter: &Filter,
-        after: Option<SuspensionId>,
-        limit: usize,
-    ) -> Result<Page, StoreFault> {
-        let filter = filter.clone();
-        self.reads.run(move |reader| async move { reader.suspensions(&filter, after, limit).await }).await
-    }
-
-    async fn suspensions_of(
-        &self,
-        filter: &Filter,
-        audiences: &[Audience],
-        after: Option<SuspensionId>,
-        limit: usize,
-    ) -> Result<Page, StoreFault> {
-        let (filter, audiences) = (filter.clone(), audiences.to_vec());
-        let read =
-            move |reader: reads::Reader| async move { reader.suspensions_of(&filter, &audiences, after, limit).await };
-        self.reads.run(read).await
-    }
-
-    async fn audiences(&self, filter: &Filter) -> Result<Audiences, StoreFault> {
-        let filter = filter.clone();
-        self.reads.run(move |reader| async move { reader.audiences(&filter).await }).await
-    }
-
-    async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
-        let principal = principal.clone();
-        self.reads.run(move |reader| async move { reader.kept_bytes(&principal).await }).await
-    }
-
-    async fn find_submission(
-        &self,
-        conversation: &ConversationId,
-        calls: Vec<CallId>,
-        keeper: Option<&PrincipalId>,
-    ) -> Result<FoundSubmission, StoreFault> {
-        let (conversation, keeper) = (conversation.clone(), keeper.cloned());
-        let find = move |reader: reads::Reader| async move {
-            reader.find_submission(&conversation, calls, keeper.as_ref()).await
-        };
-        self.reads.run(find).await
-    }
-}
-
-#[async_trait]
-impl Outbox for PostgresStore {
-    async fn deliveries(&self, of: Subject) -> Result<Vec<DeliveryRow>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.deliveries(of).await }).await
-    }
-
-    async fn deliveries_due(
-        &self,
-        webhook: &str,
-        until: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<DeliveryRow>, StoreFault> {
-        let webhook = webhook.to_owned();
-        self.reads.run(move |reader| async move { reader.deliveries_due(&webhook, until, limit).await }).await
-    }
-
-    async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
-        self.reads.run(|reader| async move { reader.webhooks_with_pending().await }).await
-    }
-}
-
-#[async_trait]
-impl StandingApprovals for PostgresStore {
-    async fn standing(&self, id: StandingId) -> Result<Option<StandingRow>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.standing(id).await }).await
-    }
-
-    async fn standings(&self, after: Option<StandingId>, limit: usize) -> Result<Vec<StandingRow>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.standings(after, limit).await }).await
-    }
-
-    async fn denied(&self, conversation: &ConversationId, alike: Digest) -> Result<Option<Timestamp>, StoreFault> {
-        let conversation = conversation.clone();
-        self.reads.run(move |reader| async move { reader.denied(&conversation, alike).await }).await
-    }
-
-    async fn denials(&self, after: Option<&Denial>, limit: usize) -> Result<Vec<Denial>, StoreFault> {
-        let after = after.cloned();
-        self.reads.run(move |reader| async move { reader.denials(after.as_ref(), limit).await }).await
-    }
-}
-
-#[async_trait]
-impl CallLogs for PostgresStore {
-    async fn call_log(&self, turn: TurnId, call: CallIndex) -> Result<Vec<RunLog>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.call_log(turn, call).await }).await
-    }
-}
-
-#[async_trait]
-impl Journals for PostgresStore {
-    async fn journal_page(
-        &self,
-        turn: TurnId,
-        call: CallIndex,
-        from: u32,
-        max: JournalBounds,
-    ) -> Result<JournalPage, StoreFault> {
-        self.reads.run(move |reader| async move { reader.journal_page(turn, call, from, max).await }).await
-    }
-}
-
-#[async_trait]
-impl Audit for PostgresStore {
-    async fn audit(&self, after: Position, limit: usize) -> Result<Vec<Audited>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.audit(after, limit).await }).await
-    }
-
-    async fn chain(&self, after: Position, limit: usize) -> Result<Vec<ChainEntry>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.chain(after, limit).await }).await
-    }
-
-    async fn removals(&self, after: Position, limit: usize) -> Result<Vec<(Position, Removal)>, StoreFault> {
-        self.reads.run(move |reader| async move { reader.removals(after, limit).await }).await
-    }
-
-    async fn head(&self) -> Result<Head, StoreFault> {
-        self.reads.run(|reader| async move { reader.head().await }).await
-    }
-
-    async fn last_start(&self) -> Result<Option<HostStarted>, StoreFault> {
-        self.reads.run(|reader| async move { reader.last_start().await }).await
-    }
-}
+read_ports!(PostgresStore, run);
 
 #[async_trait]
 impl EndedTurns for PostgresStore {

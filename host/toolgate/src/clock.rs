@@ -43,19 +43,19 @@ async fn sleep_until(clock: &impl Clock, at: Timestamp) {
     }
 }
 
-/// The clock of the database, which all hosts on it share: the clock of this machine and the measured difference.
+/// The clock of the database, which all hosts on it share.
 #[cfg(feature = "postgres")]
 #[derive(Debug, Clone)]
 pub(crate) struct DatabaseClock {
-    /// Milliseconds to add.
-    pub(crate) offset: tokio::sync::watch::Receiver<i64>,
+    /// As it was read last.
+    pub(crate) time: tokio::sync::watch::Receiver<store::DatabaseTime>,
 }
 
 #[cfg(feature = "postgres")]
 #[async_trait]
 impl Clock for DatabaseClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(WallClock.now().millis().saturating_add_signed(*self.offset.borrow()))
+        Timestamp::from_millis(self.time.borrow().now())
     }
 
     async fn sleep_until(&self, at: Timestamp) {
@@ -72,29 +72,4 @@ impl Clock for DatabaseClock {
 #[expect(clippy::disallowed_methods, reason = "this file owns the making of ids")]
 pub fn mint() -> u128 {
     uuid::Uuid::now_v7().as_u128()
-}
-
-#[cfg(all(test, feature = "postgres"))]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn clock_of_the_database_follows_the_measured_offset() {
-        let (measured, offset) = tokio::sync::watch::channel(0);
-        let clock = DatabaseClock { offset };
-        let hour = Span::from_secs(60 * 60);
-        let is_about = |expected: Timestamp| {
-            let far = (clock.now() - expected).millis() + (expected - clock.now()).millis();
-            assert!(far < 10 * 60 * 1_000, "{far} ms from the expected time");
-        };
-        is_about(WallClock.now());
-        measured.send_replace(i64::try_from(hour.millis()).unwrap());
-        is_about(WallClock.now() + hour);
-        // It has passed for the database, and not for this machine.
-        clock.sleep_until(WallClock.now() + Span::from_secs(30 * 60)).await;
-        measured.send_replace(-i64::try_from(hour.millis()).unwrap());
-        is_about(Timestamp::from_millis(WallClock.now().millis() - hour.millis()));
-        measured.send_replace(i64::MIN);
-        assert_eq!(clock.now(), Timestamp::from_millis(0));
-    }
 }

@@ -343,7 +343,7 @@ async fn open_store(
     #[cfg(feature = "postgres")]
     if let Some(settings) = plan.config.database_of(data, owner)? {
         let opened = Arc::new(store::PostgresStore::open(&settings).await?);
-        let clock = Arc::new(DatabaseClock { offset: opened.clock_offset() });
+        let clock = Arc::new(DatabaseClock { time: opened.time() });
         let key_value = opened.key_value();
         return Ok(OpenedStore { log: opened.clone(), kept: Kept::Database(opened), key_value, clock });
     }

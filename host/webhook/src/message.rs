@@ -186,7 +186,8 @@ pub(crate) fn of_suspension(
     url: Option<&str>,
 ) -> Result<String, serde_json::Error> {
     let SuspensionView { call, suspension, closed, .. } = item;
-    let (pinned, asked, external) = (call.pinned.as_deref(), suspension.asked(), suspension.external());
+    let (about, asked, external) = (suspension.about(), suspension.asked(), suspension.external());
+    let pinned = call.pinned.as_deref();
     let closed: Option<&Closed> = closed.as_ref();
     let state = SuspensionState::of(closed);
     let with_arguments = with_arguments && occasion != Occasion::Closed;
@@ -214,12 +215,12 @@ pub(crate) fn of_suspension(
             state: state.as_str(),
             caller: item.caller.as_str(),
             parent: item.parent.as_deref().map(ReportedParent::of),
-            prompt: asked.and_then(|asked| asked.prompt.as_deref()).map(escape::lines),
-            prompt_by: asked.map_or_else(PromptBy::default, |asked| asked.prompt_by).as_str(),
-            title: asked.and_then(|asked| asked.title.as_deref()).map(escape::line),
-            asked_by: asked.and_then(|asked| asked.by.as_deref()).map(escape::line),
-            reason: asked.and_then(|asked| asked.reason.as_deref()).map(escape::lines),
-            risk: asked.and_then(|asked| asked.risk).map(Risk::as_str),
+            prompt: about.and_then(|about| about.prompt.as_deref()).map(escape::lines),
+            prompt_by: about.map_or_else(PromptBy::default, |about| about.prompt_by).as_str(),
+            title: about.and_then(|about| about.title.as_deref()).map(escape::line),
+            asked_by: about.and_then(|about| about.by.as_deref()).map(escape::line),
+            reason: about.and_then(|about| about.reason.as_deref()).map(escape::lines),
+            risk: about.and_then(|about| about.risk).map(Risk::as_str),
             needs: asked.map_or(&[][..], |asked| &asked.needs).iter().map(|need| needed(need, suspension)).collect(),
             signal: external.and_then(|wait| wait.signal.as_ref()).map(SignalName::as_str),
             metadata: external.and_then(|wait| wait.metadata.as_ref()).and_then(raw),

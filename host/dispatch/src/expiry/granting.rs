@@ -5,8 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use domain::{
-    PrincipalId, SuspensionId, TurnId,
+    Outcome, PrincipalId, SuspensionId, TurnId,
     gate::{RuleEffect, Verdict},
+    refusal::NoRecheck,
     tool::OnExpiry,
 };
 use futures::FutureExt;
@@ -14,7 +15,6 @@ use futures::FutureExt;
 use super::{BACKOFF, Expiry};
 use crate::error::Error;
 use crate::plan::CallScope;
-use crate::recheck::unknown;
 use crate::timeout_approvals::is_timed_out;
 use crate::turns::Entered;
 
@@ -70,9 +70,7 @@ impl Expiry {
             let rule = if by_timeout { verdict.rule } else { verdict.rule.max(RuleEffect::Ask) };
             Ok(Verdict { rule, ..verdict })
         };
-        Ok(Some(verdict.await.unwrap_or_else(|outcome| {
-            let reason = Some(unknown(outcome).into());
-            Verdict { rule: RuleEffect::Deny, reason, ..Verdict::default() }
-        })))
+        let denied = |outcome: Outcome| Verdict::deny(NoRecheck::from(outcome).to_string());
+        Ok(Some(verdict.await.unwrap_or_else(denied)))
     }
 }

@@ -7,7 +7,7 @@ use domain::{
     Call, Json, LinkId, Outcome, Principal, PrincipalId, Refusal, Suspension, SuspensionId, Turn, Violation,
     gate::{RuleEffect, Verdict},
     principal::{Channel, Named},
-    refusal::NotAllowed,
+    refusal::{NoRecheck, NotAllowed},
     standing::{Pin, StandingActive},
     suspension::{Decision, Elicitation, SuspensionBody, SuspensionState},
     tool::Executor,
@@ -19,7 +19,6 @@ use crate::error::{Error, RequestPart};
 use crate::exact;
 use crate::plan::{self, CallScope};
 use crate::ports::KnownTool;
-use crate::recheck;
 use crate::request::{Answer, Bounds};
 use crate::standing::AnnouncedApproval;
 use crate::tracker::Texts;
@@ -188,8 +187,8 @@ impl Handle {
             return Ok(());
         }
         let recalled = self.inner.pipeline.runner.recheck.recalled(pinned, &call.tool).await;
-        let unknown = |outcome| Violation { pointer: "/data".into(), message: recheck::unknown(outcome) };
-        recalled.map(drop).map_err(|outcome| Refusal::Invalid(vec![unknown(outcome)]))
+        let at_data = |why: NoRecheck| Violation { pointer: "/data".into(), message: why.to_string() };
+        recalled.map(drop).map_err(|outcome| Refusal::Invalid(vec![at_data(outcome.into())]))
     }
 
     /// The policy's verdict on edited arguments; it was asked about the submitted ones before. It is asked again about
@@ -211,7 +210,7 @@ impl Handle {
             return Ok(Verdict { rule: RuleEffect::Deny, ..Verdict::default() });
         }
         let Some(pinned) = &call.pinned else { return Ok(Verdict::default()) };
-        let unknown = |outcome| NotAllowed::PolicyUnknown(recheck::unknown(outcome));
+        let unknown = |outcome: Outcome| NotAllowed::NoRecheck(outcome.into());
         let recheck = &self.inner.pipeline.runner.recheck;
         let known = recheck.recalled(pinned, &call.tool).await.map_err(unknown)?;
         // Arguments that break the tool's schema are refused for that.
@@ -434,5 +433,5 @@ const MAX_PINNED: usize = 64;
 
 /// The component that the call is pinned to was removed.
 fn removed() -> Vec<Violation> {
-    vec![Violation { pointer: String::new(), message: recheck::unknown(Outcome::Invalidated) }]
+    vec![Violation { pointer: String::new(), message: NoRecheck::Removed.to_string() }]
 }

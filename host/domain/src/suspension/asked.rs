@@ -1,4 +1,4 @@
-//! The question to people, its reason, and its approvers. Approvals and elicitations share these fields.
+//! The texts that people see with a suspension, and the question to them with its approvers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,24 +10,30 @@ use crate::{
     tool::Risk,
 };
 
-/// The question to people, its reason, and its approvers.
+/// The texts that people see with a suspension.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct About {
     /// Can contain text of the plugin and the call's arguments, so it is untrusted. A program that shows it must escape
     /// it.
     pub prompt: Option<Arc<str>>,
     pub prompt_by: PromptBy,
-    /// The schema's defaults for what the arguments leave out: a JSON object with a JSON Pointer as each name. They inform
-    /// people. The call runs with the arguments as submitted.
-    pub defaults: Option<Json>,
     /// The tool's name for people.
     pub title: Option<String>,
-    /// The rule or policy that requires the question. `None`: the tool requires it.
+    /// The rule or policy that requires the question or denies the step. `None`: the tool requires the question.
     pub by: Option<Arc<str>>,
     pub reason: Option<Arc<str>>,
     pub risk: Option<Risk>,
     /// The members of the turn's context that people see with the question. `None`: all of them.
     pub context_keys: Option<Arc<[String]>>,
+}
+
+/// A question to people. Approvals and elicitations have one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Asked {
+    pub about: About,
+    /// The schema's defaults for what the arguments leave out: a JSON object with a JSON Pointer as each name. They inform
+    /// people. The call runs with the arguments as submitted.
+    pub defaults: Option<Json>,
     /// An approval must meet all of these needs. For an elicitation, they list the people who can answer. Empty: any
     /// one approver.
     pub needs: Arc<[Need]>,
@@ -53,8 +59,9 @@ impl Asked {
     /// records which context the approver saw.
     #[must_use]
     pub fn fingerprint(&self, context: Option<&Json>) -> Digest {
-        let risk = self.risk.map_or("", Risk::as_str);
-        let why = [self.by.as_deref().unwrap_or_default(), self.reason.as_deref().unwrap_or_default(), risk];
+        let About { by, reason, risk, .. } = &self.about;
+        let risk = risk.map_or("", Risk::as_str);
+        let why = [by.as_deref().unwrap_or_default(), reason.as_deref().unwrap_or_default(), risk];
         let mut parts: Vec<String> = why.into_iter().map(str::to_owned).collect();
         for need in self.needs.iter() {
             let names =
@@ -67,10 +74,19 @@ impl Asked {
                 parts.push(format!("via {}", need.via.iter().map(Channel::as_str).collect::<Vec<_>>().join(" ")));
             }
         }
-        parts.push(self.shown(context));
+        parts.push(self.about.shown(context));
         Digest::of_parts(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
     }
+}
 
+impl From<About> for Asked {
+    /// A question to any one approver.
+    fn from(about: About) -> Self {
+        Self { about, ..Self::default() }
+    }
+}
+
+impl About {
     /// The context that people see, in a form in which white space and the order of members do not matter.
     fn shown(&self, context: Option<&Json>) -> String {
         let Some(context) = context else { return String::new() };
@@ -102,18 +118,19 @@ mod tests {
         let need =
             |who: &str| Need { who: Arc::new([who.parse().unwrap()]), quorum: 1, escalate: None, via: Channels::ANY };
         let via = |who: &str, via: &[Channel]| Need { via: via.iter().copied().collect(), ..need(who) };
-        let of = |needs: Arc<[Need]>| Asked { by: Some("a".into()), needs, ..Asked::default() };
+        let by_a = || About { by: Some("a".into()), ..About::default() };
+        let of = |needs: Arc<[Need]>| Asked { needs, ..by_a().into() };
         let asked = [
             Asked::default(),
-            Asked { by: Some("a".into()), ..Asked::default() },
-            Asked { by: Some("a, b".into()), ..Asked::default() },
-            Asked { by: Some("a".into()), reason: Some("over 1000".into()), ..Asked::default() },
-            Asked { by: Some("a".into()), reason: Some("in production".into()), ..Asked::default() },
-            Asked { by: Some("a".into()), risk: Some(Risk::High), ..Asked::default() },
-            Asked { by: Some("a".into()), risk: Some(Risk::Critical), ..Asked::default() },
-            Asked { by: Some("a".into()), needs: Arc::new([need("group:x")]), ..Asked::default() },
-            Asked { by: Some("a".into()), needs: Arc::new([need("group:y")]), ..Asked::default() },
-            Asked { by: Some("a".into()), needs: Arc::new([need("group:x"), need("group:y")]), ..Asked::default() },
+            by_a().into(),
+            About { by: Some("a, b".into()), ..About::default() }.into(),
+            About { reason: Some("over 1000".into()), ..by_a() }.into(),
+            About { reason: Some("in production".into()), ..by_a() }.into(),
+            About { risk: Some(Risk::High), ..by_a() }.into(),
+            About { risk: Some(Risk::Critical), ..by_a() }.into(),
+            of(Arc::new([need("group:x")])),
+            of(Arc::new([need("group:y")])),
+            of(Arc::new([need("group:x"), need("group:y")])),
             of(Arc::new([via("group:x", &[Channel::Console])])),
             of(Arc::new([via("group:x", &[Channel::Link])])),
             of(Arc::new([via("group:x", &[Channel::Console, Channel::Link])])),
@@ -134,7 +151,8 @@ mod tests {
 
     #[test]
     fn fingerprint_covers_the_context_that_people_see() {
-        let (all, page) = (Asked::default(), Asked { context_keys: Some(["page".into()].into()), ..Asked::default() });
+        let page = About { context_keys: Some(["page".into()].into()), ..About::default() };
+        let (all, page) = (Asked::default(), Asked::from(page));
         let of = |asked: &Asked, context: &str| asked.fingerprint(Some(&Json::unchecked(context)));
         for (asked, one, other, is_same) in [
             (&all, r#"{"page":{"a":1,"b":2},"n":1}"#, r#" {"n":1, "page":{"b":2,"a":1}}"#, true),

@@ -435,7 +435,7 @@ pub(super) fn running(attempt: u32, pinned: &Pinned, cx: &Context<'_>) -> Runnin
 
 /// An approval of a call.
 fn approval(call: &Call, wait: &Wait, asked: Asked, is_nested: bool, cx: &Context<'_>) -> SuspensionBody {
-    let is_declared = asked.by.is_none() && asked.needs.is_empty();
+    let is_declared = asked.about.by.is_none() && asked.needs.is_empty();
     SuspensionBody::Approval(ApprovalRequest {
         editable: wait.editable.clone(),
         // A plugin chose the arguments of a nested call.

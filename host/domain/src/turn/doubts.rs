@@ -7,7 +7,7 @@ use crate::{
     call::Pinned,
     doubt::{Doubt, DoubtfulRequests, MAX_REQUESTS, RequestDecision},
     event::CallEvent,
-    suspension::{ApprovalRequest, Asked, Decision, PromptBy, Resolution, SuspensionBody},
+    suspension::{About, ApprovalRequest, Asked, Decision, PromptBy, Resolution, SuspensionBody},
     tool::{Editable, Recovery},
 };
 
@@ -74,18 +74,18 @@ fn asked(call: &Call, prompt: String, cx: &Context<'_>) -> Asked {
         let defaults = first.defaults.clone().filter(|_| call.arguments == call.submitted);
         Asked { defaults, ..first.clone() }
     };
-    let Asked { title, context_keys, defaults, risk, .. } = (cx.about)(call).unwrap_or_else(recorded);
-    Asked {
+    let Asked { about: About { title, context_keys, risk, .. }, defaults, .. } =
+        (cx.about)(call).unwrap_or_else(recorded);
+    let about = About {
         prompt: Some(prompt.into()),
         prompt_by: PromptBy::Host,
         title,
         // A rule may know the risk better than the tool.
-        risk: first.risk.or(risk),
+        risk: first.about.risk.or(risk),
         context_keys,
-        defaults,
-        needs: first.needs,
-        ..Asked::default()
-    }
+        ..About::default()
+    };
+    Asked { about, defaults, needs: first.needs, policy_failed: false }
 }
 
 fn suspension(pinned: &Pinned, request: ApprovalRequest, digest: Digest, cx: &mut Context<'_>) -> Suspension {

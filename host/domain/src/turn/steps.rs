@@ -10,7 +10,7 @@ use crate::{
     outcome::{Failure, FailureCode},
     step::{Question, StepKind, StepRequest, StepWait},
     suspension::{
-        ApprovalRequest, Asked, Decision, Elicitation, ExternalWait, PromptBy, Resolution, SuspendedStep,
+        About, ApprovalRequest, Asked, Decision, Elicitation, ExternalWait, PromptBy, Resolution, SuspendedStep,
         SuspensionBody,
     },
 };
@@ -89,7 +89,7 @@ impl Draft {
             }
             StepWait::External { mut question, signal, metadata } => {
                 let (expires_at, result_schema) = (expires(&question), question.response.take());
-                let about = asked(question);
+                let about = about(question, kind, verdict);
                 (expires_at, None, SuspensionBody::External(ExternalWait { about, result_schema, signal, metadata }))
             }
         };
@@ -159,24 +159,37 @@ impl Draft {
     }
 }
 
-/// The texts of a guest for people. A verdict can make the risk higher, and demand more of an approval.
+/// The question of a guest to people. A verdict can demand more of an approval.
 fn asked(question: Question, kind: Option<StepKind>, verdict: &Verdict) -> Asked {
-    let Question { prompt, risk, title, context_keys, needs, .. } = question;
-    let risk = risk.max(verdict.risk);
-    let asked = Asked {
+    let needs = question.needs.clone();
+    // A rule that asks does not make an approval of a question.
+    if kind != Some(StepKind::Approve) && verdict.rule != RuleEffect::Deny {
+        return Asked { needs, ..about(question, kind, verdict).into() };
+    }
+    let more = verdict.needs.iter().filter(|need| !needs.contains(need));
+    Asked {
+        needs: needs.iter().chain(more).cloned().collect(),
+        policy_failed: verdict.policy_failed,
+        ..about(question, kind, verdict).into()
+    }
+}
+
+/// The texts of a guest for people. A verdict can make the risk higher.
+fn about(question: Question, kind: Option<StepKind>, verdict: &Verdict) -> About {
+    let Question { prompt, risk, title, context_keys, .. } = question;
+    let names_rule = match verdict.rule {
+        // The audit names the rule.
+        RuleEffect::Deny => true,
+        RuleEffect::Ask => kind == Some(StepKind::Approve),
+        RuleEffect::Allow => false,
+    };
+    About {
         prompt: Some(prompt),
         prompt_by: PromptBy::Plugin,
-        risk,
         title,
+        by: verdict.by.clone().filter(|_| names_rule),
+        reason: verdict.reason.clone().filter(|_| names_rule),
+        risk: risk.max(verdict.risk),
         context_keys,
-        needs,
-        ..Asked::default()
-    };
-    match (verdict.rule, kind) {
-        // The audit names the rule.
-        (RuleEffect::Deny, _) => verdict.demanded_of(asked, true),
-        (rule, Some(StepKind::Approve)) => verdict.demanded_of(asked, rule == RuleEffect::Ask),
-        // A rule that asks does not make an approval of a question.
-        (RuleEffect::Ask | RuleEffect::Allow, _) => asked,
     }
 }

@@ -28,7 +28,7 @@ use crate::{
     gate::Verdict,
     outcome::{Failure, FailureCode},
     principal::Role,
-    suspension::{Asked, SuspensionKind},
+    suspension::{About, SuspensionKind},
     tool::{Approval, Editable, Executor, OnExpiry, Recovery},
 };
 
@@ -86,7 +86,7 @@ fn requested(index: usize, words: &str) -> Requested {
             }
             _ => Plan::Go(Arc::new(pinned)),
         },
-        asked: Asked { prompt: Some("really?".into()), ..Asked::default() },
+        asked: About { prompt: Some("really?".into()), ..About::default() }.into(),
         ruled_by: None,
         origin: None,
         standing: None,

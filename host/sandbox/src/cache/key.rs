@@ -59,12 +59,12 @@ impl Key {
     }
 
     /// The tag of code with these chunks under this name.
-    pub(super) fn seal(&self, name: &str, chunks: &[ChunkDigest]) -> [u8; TAG] {
+    pub(super) fn sign(&self, name: &str, chunks: &[ChunkDigest]) -> [u8; TAG] {
         self.over(name, chunks).finalize().into_bytes().into()
     }
 
     /// Checks a tag in constant time.
-    pub(super) fn opens(&self, name: &str, chunks: &[ChunkDigest], tag: &[u8; TAG]) -> bool {
+    pub(super) fn verify(&self, name: &str, chunks: &[ChunkDigest], tag: &[u8; TAG]) -> bool {
         self.over(name, chunks).verify_slice(tag).is_ok()
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use dispatch::ports::{AppendError, FaultKind, Position, StoreFault};
 use domain::TurnId;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::connect::Connector;
@@ -63,11 +63,13 @@ pub(super) enum Work {
     Ended,
 }
 
-/// The faults of the committer, for those who watch the host.
+/// The work and the faults of the committer, for those who watch the host.
 #[derive(Default)]
 pub(super) struct Counters {
     pub(super) failures: AtomicU64,
     pub(super) syncs: AtomicU64,
+    /// A transaction with commits has happened.
+    pub(super) committed: Notify,
 }
 
 pub(super) struct Committer {
@@ -223,6 +225,7 @@ impl Committer {
             Ok(answers) => {
                 if !plans.is_empty() {
                     self.pause = WATCH;
+                    self.counters.committed.notify_one();
                 }
                 return (answers, Ok(()));
             }
@@ -237,6 +240,7 @@ impl Committer {
             let answer = self.answers_unless_failed(std::slice::from_ref(plan), false).await;
             answers.extend(answer.unwrap_or_else(|fault| vec![Err(fault.into())]));
         }
+        self.counters.committed.notify_one();
         let synced = if syncs { self.answers_unless_failed(&[], true).await.map(drop) } else { Ok(()) };
         (answers, synced)
     }

@@ -49,7 +49,10 @@ impl Connector {
         if config.get_application_name().is_none() {
             config.application_name("toolgate");
         }
-        let writes = format!("-c idle_in_transaction_session_timeout={}", deadline.as_millis());
+        // Each statement of the writer looks for keys. The server plans it once, and could do so while a table is empty: then it would
+        // read the whole table each time, with all removed rows, until the next automatic vacuum.
+        let writes =
+            format!("-c idle_in_transaction_session_timeout={} -c enable_seqscan=off -c jit=off", deadline.as_millis());
         let writer = pool(&config, &tls, &writes, 1, deadline)?;
         Ok(Self {
             server: server(&config),
@@ -74,11 +77,21 @@ impl Connector {
         self.pool(&format!("-c default_transaction_read_only=on -c statement_timeout={timeout}"), size)
     }
 
+    /// After a failover, no connection stays with a standby, whose tokens and log-outs are old.
+    fn of_primary(&self) -> Config {
+        let mut config = self.config.clone();
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        config
+    }
+
+    /// For the one connection of the hints.
+    pub(super) fn hints(&self) -> (Config, Tls) {
+        (self.of_primary(), self.tls.clone())
+    }
+
     /// Connections for writes outside of commits.
     pub(super) fn writes(&self, size: usize) -> Result<Pool, PostgresError> {
-        let mut config = self.config.clone();
-        // After a failover, no connection stays with a standby, whose tokens and log-outs are old.
-        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        let config = self.of_primary();
         let timeout = format!("-c statement_timeout={}", self.deadline.as_millis());
         pool(&config, &self.tls, &timeout, size, self.deadline)
     }
@@ -88,7 +101,7 @@ impl Connector {
         let session = self.session().await?;
         let checked = async {
             check_server(&session).await?;
-            migrate(&session, self.lock_wait).await
+            migrate(&session, self.lock_wait, None).await
         };
         let checked = checked.await;
         session.close();
@@ -141,7 +154,7 @@ impl Connector {
         if let Some(by) = Lock::of_host(self.me.name()).take(session, lock_wait).await? {
             return Err(PostgresError::InUse { name: self.me.name().to_owned(), by });
         }
-        migrate(session, lock_wait).await?;
+        migrate(session, lock_wait, Some(self.me.name())).await?;
         let prepared = session.prepare(self.statements.iter().copied()).await;
         prepared.map_err(PostgresError::refused("prepare statements"))
     }

@@ -43,6 +43,12 @@ pub enum PostgresError {
         "the tables of the database must be migrated, and somebody uses them ({by}); stop all hosts on it, and start again"
     )]
     TablesInUse { by: String },
+    /// Hosts of an older version run that could not use the new tables.
+    #[error(
+        "the tables of the database must be migrated, and hosts of an older version use them: `{names}`; stop all of them, and \
+         start again"
+    )]
+    OlderHosts { names: String },
     /// Hosts with different keys would not accept each other's sessions and links.
     #[error(
         "the host `{host}` on this database has another key; give all hosts the same `key_file` in `[store]`, or stop that one"

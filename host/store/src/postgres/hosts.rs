@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::error::PostgresError;
 use super::fence::{Fence, Known, OwnRow};
+use super::migrate;
 use super::rows::{self, column, damaged, uuid};
 use super::session::{Failure, Session};
 use super::settings::{HostIdentity, PostgresSettings};
@@ -45,8 +46,8 @@ const LOCK: &str = "SELECT position FROM head FOR UPDATE";
 const OTHERS: &str =
     "SELECT name, config, key FROM hosts WHERE name <> $1 AND lease_until > clock_timestamp() ORDER BY name";
 const FORGET: &str = "DELETE FROM hosts WHERE name = $1";
-const REGISTER: &str = "INSERT INTO hosts (name, owner, position, hash, lease_until, version, address, config, key) \
-    SELECT $1, $2, position, hash, clock_timestamp() + make_interval(secs => $3), $4, $5, $6, $7 FROM head \
+const REGISTER: &str = "INSERT INTO hosts (name, owner, position, hash, lease_until, version, address, config, key, format) \
+    SELECT $1, $2, position, hash, clock_timestamp() + make_interval(secs => $3), $4, $5, $6, $7, $8 FROM head \
     RETURNING position, hash, mark, run";
 const COMMIT: &str = "COMMIT";
 const FOUND: &str = "SELECT hosts.position, hosts.hash, hosts.mark, hosts.run, head.position AS head \
@@ -77,6 +78,8 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
     let refused = PostgresError::refused;
     session.run(BEGIN).await.map_err(refused(ATTEMPTED))?;
     session.query(LOCK, &[]).await.map_err(refused(ATTEMPTED))?;
+    // Another host may have migrated the tables since they were looked at.
+    migrate::found(session).await?.is_usable()?;
     let others = session.query(OTHERS, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
     let HostIdentity { version, address, config, key, .. } = &me.identity;
     for other in &others {
@@ -94,7 +97,7 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
     session.execute(FORGET, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
     let (config, key) = (config.as_bytes().as_slice(), key.as_bytes().as_slice());
     let made = session
-        .query(REGISTER, &[&me.name(), &me.owner(), &me.lease(), version, address, &config, &key])
+        .query(REGISTER, &[&me.name(), &me.owner(), &me.lease(), version, address, &config, &key, &migrate::KNOWN])
         .await
         .map_err(refused(ATTEMPTED))?;
     session.run(COMMIT).await.map_err(refused(ATTEMPTED))?;

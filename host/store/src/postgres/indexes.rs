@@ -16,7 +16,9 @@ const OWNER: &str = "SELECT owner FROM conversations WHERE conversation = $1";
 const CONVERSATIONS: &str = "SELECT conversation, owner FROM conversations WHERE conversation > $1 \
     ORDER BY conversation LIMIT $2";
 const CALL: &str = "SELECT turn FROM calls WHERE conversation = $1 AND id = $2";
-const CALLS: &str = "SELECT id, turn FROM calls WHERE conversation = $1 AND id = ANY ($2)";
+/// One look at the index for each id. Otherwise the server may read all calls of the conversation.
+const CALLS: &str = "SELECT found.id, found.turn FROM unnest($2::text[]) AS wanted (id) CROSS JOIN LATERAL (\
+    SELECT id, turn FROM calls WHERE conversation = $1 AND calls.id = wanted.id LIMIT 1) AS found";
 const KEPT: &str = "SELECT bytes FROM kept WHERE principal = $1";
 const TURNS: &str = "SELECT position, turn, number FROM commits WHERE conversation = $1 AND position < $2 \
     AND record IS NOT NULL ORDER BY position DESC LIMIT $3";

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use dispatch::ports::{Share, StoreFault};
 use tokio::sync::{mpsc, watch};
@@ -89,13 +89,41 @@ impl Renewals {
     }
 }
 
+/// The time of the database, as it was read. Between two reads, it passes as the machine's stopwatch says, so an operator who sets the
+/// clock of the machine changes nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct DatabaseTime {
+    millis: i64,
+    read: Instant,
+}
+
+impl DatabaseTime {
+    /// The time of this machine, until that of the database is read.
+    fn of_machine() -> Self {
+        let since = UNIX_EPOCH.elapsed().unwrap_or_default();
+        Self { millis: i64::try_from(since.as_millis()).unwrap_or(i64::MAX), read: instant() }
+    }
+
+    /// The present time, in milliseconds since 1970.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        let passed = u64::try_from(self.read.elapsed().as_millis()).unwrap_or(u64::MAX);
+        u64::try_from(self.millis).unwrap_or_default().saturating_add(passed)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time since the clock of the database was read is measured here")]
+fn instant() -> Instant {
+    Instant::now()
+}
+
 pub(super) struct Life {
     requests: Reads,
     me: Me,
     report: Arc<Report>,
     committer: mpsc::WeakSender<Work>,
     members: watch::Sender<Members>,
-    clock_offset: watch::Sender<i64>,
+    time: watch::Sender<DatabaseTime>,
     renewals: Renewals,
     /// The owners of the other hosts that were alive.
     others: BTreeSet<Uuid>,
@@ -103,17 +131,17 @@ pub(super) struct Life {
 
 impl Life {
     pub(super) fn new(requests: Reads, me: Me, report: Arc<Report>, committer: mpsc::WeakSender<Work>) -> Self {
-        let (members, clock_offset) = (watch::channel(Members::default()).0, watch::channel(0).0);
+        let (members, time) = (watch::channel(Members::default()).0, watch::channel(DatabaseTime::of_machine()).0);
         let (renewals, others) = (Renewals::default(), BTreeSet::new());
-        Self { requests, me, report, committer, members, clock_offset, renewals, others }
+        Self { requests, me, report, committer, members, time, renewals, others }
     }
 
     pub(super) fn members(&self) -> watch::Receiver<Members> {
         self.members.subscribe()
     }
 
-    pub(super) fn clock_offset(&self) -> watch::Receiver<i64> {
-        self.clock_offset.subscribe()
+    pub(super) fn time(&self) -> watch::Receiver<DatabaseTime> {
+        self.time.subscribe()
     }
 
     /// Returns when the store takes no commits any more.
@@ -171,15 +199,16 @@ impl Life {
 
     /// Reads which hosts are alive. Those whose leases have ended, and those that take no new work, have no share of it.
     async fn read(&mut self) -> Result<(), StoreFault> {
-        let before = machine_time();
+        let before = instant();
         let rows = self.requests.run(|connection| async move { connection.query(MEMBERS, &[]).await }).await?;
-        let after = machine_time();
         let (mut others, mut index, mut hosts) = (BTreeSet::new(), 0, 0);
         for row in &rows {
             let (name, owner): (&str, Uuid) = (column(row, "name")?, column(row, "owner")?);
             if owner == self.me.owner() {
                 index = hosts;
-                self.clock_offset.send_replace(column::<i64>(row, "now")? - before.midpoint(after));
+                // Half of the time went by before the server read its clock.
+                self.time
+                    .send_replace(DatabaseTime { millis: column(row, "now")?, read: before + before.elapsed() / 2 });
             } else {
                 others.insert(owner);
             }
@@ -197,16 +226,6 @@ impl Life {
     }
 }
 
-/// In milliseconds since 1970.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the difference between the clocks of this machine and the database is measured here"
-)]
-fn machine_time() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,6 +239,16 @@ mod tests {
         assert_eq!([36, 41, 51, 60].map(&mut add), [false, false, true, true]);
         // The clock of the database was set.
         assert_eq!([9_000, 9_010, 10, 20, 25].map(&mut add), [false, false, false, false, true]);
+    }
+
+    #[test]
+    fn time_of_the_database_passes_as_the_stopwatch_says() {
+        let hour = Duration::from_secs(60 * 60);
+        let time = |millis| DatabaseTime { millis, read: instant().checked_sub(hour).unwrap() };
+        let (an_hour, later) = (60 * 60 * 1_000, 70 * 60 * 1_000);
+        assert!((an_hour + 5..later).contains(&time(5).now()));
+        assert!((an_hour..later).contains(&time(-5).now()));
+        assert!(DatabaseTime::of_machine().now() > 1_700_000_000_000);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
+use tokio_postgres::Row;
+
 use super::error::PostgresError;
 use super::lock::Lock;
 use super::session::Session;
@@ -14,45 +16,69 @@ mod open_turns;
 pub(super) const SCHEMA: &str = "toolgate";
 
 /// The statements that make each format from the one before.
-const FORMATS: [&str; 3] = [include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const FORMATS: [&str; 4] = [
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// The newest format.
-const KNOWN: i32 = FORMATS.len() as i32;
+pub(super) const KNOWN: i32 = FORMATS.len() as i32;
 
-/// Makes the tables of the newest format, unless they are there. Waits as long for those who use older tables.
-pub(super) async fn migrate(session: &Session, wait: Duration) -> Result<(), PostgresError> {
-    if is_new(found(session).await?)? {
+/// The oldest format whose hosts may use tables of the newest one, and understand all records that hosts of the newest one write.
+const OLDEST: i32 = 4;
+
+/// The format that introduced the table of hosts, and the one from which each host says which format it knows.
+const HOSTS: i32 = 3;
+const KNOWN_BY_HOST: i32 = 4;
+
+/// The format of a database.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Format {
+    version: i32,
+    /// The oldest format whose hosts may use it.
+    oldest: i32,
+}
+
+impl Format {
+    /// Whether this host can use the tables as they are.
+    pub(super) fn is_usable(self) -> Result<bool, PostgresError> {
+        if self.oldest > KNOWN {
+            return Err(PostgresError::Newer { found: self.version, known: KNOWN });
+        }
+        Ok(self.version >= KNOWN)
+    }
+}
+
+/// Makes the tables of the newest format, unless they are there. Waits as long for those who use older tables. `me` is the name of the
+/// host whose lock the session has.
+pub(super) async fn migrate(session: &Session, wait: Duration, me: Option<&str>) -> Result<(), PostgresError> {
+    if found(session).await?.is_usable()? {
         return Ok(());
     }
     if let Some(by) = Lock::TABLES.take(session, wait).await? {
         return Err(PostgresError::TablesInUse { by });
     }
     let found = found(session).await?;
-    if !is_new(found)? {
-        make(session, found).await?;
+    if !found.is_usable()? {
+        make(session, found.version, me).await?;
     }
     Lock::TABLES.free(session).await
 }
 
-/// Checks that the tables have the newest format, and changes nothing.
+/// Checks that the tables have the newest format, and changes nothing. An export would leave out what a newer format has.
 pub(super) async fn check(session: &Session) -> Result<(), PostgresError> {
-    match found(session).await? {
-        0 => Err(PostgresError::NoTables),
-        found if is_new(found)? => Ok(()),
-        found => Err(PostgresError::NotMigrated { found, known: KNOWN }),
-    }
-}
-
-/// Whether a format is the newest.
-fn is_new(found: i32) -> Result<bool, PostgresError> {
+    let found = found(session).await?.version;
     match found.cmp(&KNOWN) {
+        Ordering::Less if found == 0 => Err(PostgresError::NoTables),
+        Ordering::Less => Err(PostgresError::NotMigrated { found, known: KNOWN }),
+        Ordering::Equal => Ok(()),
         Ordering::Greater => Err(PostgresError::Newer { found, known: KNOWN }),
-        Ordering::Equal => Ok(true),
-        Ordering::Less => Ok(false),
     }
 }
 
-async fn make(session: &Session, found: i32) -> Result<(), PostgresError> {
+async fn make(session: &Session, found: i32, me: Option<&str>) -> Result<(), PostgresError> {
     let refused = PostgresError::refused;
     session.run("BEGIN").await.map_err(refused("begin a migration"))?;
     if found == 0 {
@@ -63,23 +89,42 @@ async fn make(session: &Session, found: i32) -> Result<(), PostgresError> {
         );
         session.run(&made).await.map_err(refused("make the schema `toolgate`"))?;
     }
+    if found >= HOSTS {
+        end_older_hosts(session, found, me).await?;
+    }
     let new = (1..=KNOWN).zip(FORMATS).skip(usize::try_from(found).unwrap_or(0));
     for (version, statements) in new {
         tracing::info!(version, "migrating the database");
         session.run(statements).await.map_err(refused("make its tables"))?;
-        if version == 3 {
+        if version == HOSTS {
             open_turns::count(session).await.map_err(refused("count the open turns"))?;
         }
-        session
-            .run(&format!("UPDATE format SET version = {version}"))
-            .await
-            .map_err(refused("record the format of its tables"))?;
     }
+    let recorded = format!("UPDATE format SET version = {KNOWN}, oldest = {OLDEST}");
+    session.run(&recorded).await.map_err(refused("record the format of its tables"))?;
     session.run("COMMIT").await.map_err(refused("commit a migration"))
 }
 
+/// Refuses a migration while hosts are alive that could not use the new tables. One whose lease has ended commits nothing more. Others
+/// that start wait for the lock of the head, and find the new format.
+async fn end_older_hosts(session: &Session, found: i32, me: Option<&str>) -> Result<(), PostgresError> {
+    let refused = || PostgresError::refused("look for older hosts");
+    let known = if found >= KNOWN_BY_HOST { "format" } else { "3" };
+    session.query("SELECT position FROM head FOR UPDATE", &[]).await.map_err(refused())?;
+    let alive = format!(
+        "SELECT name FROM hosts WHERE {known} < {OLDEST} AND name IS DISTINCT FROM $1 AND lease_until > clock_timestamp() \
+         ORDER BY name"
+    );
+    let alive = session.query(&alive, &[&me]).await.map_err(refused())?;
+    let names: Vec<&str> = alive.iter().filter_map(|row| row.try_get("name").ok()).collect();
+    if !names.is_empty() {
+        return Err(PostgresError::OlderHosts { names: names.join("`, `") });
+    }
+    session.run(&format!("DELETE FROM hosts WHERE {known} < {OLDEST}")).await.map_err(refused())
+}
+
 /// The format of the database; 0 before the first migration.
-async fn found(session: &Session) -> Result<i32, PostgresError> {
+pub(super) async fn found(session: &Session) -> Result<Format, PostgresError> {
     let refused = PostgresError::refused;
     let table = session
         .query("SELECT to_regclass('toolgate.format') IS NOT NULL AS is_there", &[])
@@ -87,10 +132,17 @@ async fn found(session: &Session) -> Result<i32, PostgresError> {
         .map_err(refused("look for its tables"))?;
     let is_there = table.first().is_some_and(|row| row.try_get("is_there").unwrap_or(false));
     if !is_there {
-        return Ok(0);
+        return Ok(Format { version: 0, oldest: 0 });
     }
-    let versions =
-        session.query("SELECT version FROM toolgate.format", &[]).await.map_err(refused("tell its format"))?;
-    let version = versions.first().and_then(|row| row.try_get("version").ok());
-    version.ok_or(PostgresError::Refused { attempted: "tell its format", reason: "the table is empty".to_owned() })
+    // Tables before format 4 have no column for the oldest one.
+    let formats = session
+        .query(
+            "SELECT version, coalesce((to_jsonb(format) ->> 'oldest')::integer, version) AS oldest FROM toolgate.format",
+            &[],
+        )
+        .await
+        .map_err(refused("tell its format"))?;
+    let read = |row: &Row| Some(Format { version: row.try_get("version").ok()?, oldest: row.try_get("oldest").ok()? });
+    let format = formats.first().and_then(read);
+    format.ok_or(PostgresError::Refused { attempted: "tell its format", reason: "the table is empty".to_owned() })
 }

@@ -1,5 +1,6 @@
-//! Polls for the commits of other hosts.
+//! Polls for the commits of other hosts, at once when a hint of one arrives.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch::ports::{News, PeerCommit, Position, Source, StoreFault};
@@ -7,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_postgres::Row;
 
+use super::hints::Hints;
 use super::life::Members;
 use super::reads::Reads;
 use super::rows::{self, column, limit, signed};
@@ -18,9 +20,8 @@ const NEWS: &str = "SELECT head.position AS head, page.* FROM head LEFT JOIN LAT
     WHERE commits.position > $1 AND commits.run IS DISTINCT FROM $2 ORDER BY commits.position LIMIT $3) AS page ON true \
     ORDER BY page.position";
 
-/// The time between two polls while another host is alive, and while none is.
+/// The time between two polls while another host is alive and its hints do not arrive.
 const OFTEN: Duration = Duration::from_millis(100);
-const SELDOM: Duration = Duration::from_secs(1);
 
 /// The commits of one poll.
 const PAGE: usize = 1_000;
@@ -35,6 +36,9 @@ pub(super) struct Poller {
     /// The last position that was reported.
     seen: Position,
     members: watch::Receiver<Members>,
+    hints: Arc<Hints>,
+    /// The time between two polls otherwise.
+    seldom: Duration,
     /// The number of ends of hosts that was reported.
     ended: u64,
     news: mpsc::Sender<News>,
@@ -47,9 +51,10 @@ impl Poller {
         run: i32,
         seen: Position,
         members: watch::Receiver<Members>,
+        (hints, seldom): (Arc<Hints>, Duration),
     ) -> (Self, mpsc::Receiver<News>) {
         let (news, reader) = mpsc::channel(1);
-        (Self { requests, run, seen, members, ended: 0, news }, reader)
+        (Self { requests, run, seen, members, hints, seldom, ended: 0, news }, reader)
     }
 
     /// Returns when the store is closed or takes no commits any more.
@@ -72,6 +77,7 @@ impl Poller {
             }
             tokio::select! {
                 _ = ticks.tick() => {}
+                () = self.hints.arrived.notified() => {}
                 changed = self.members.changed() => {
                     changed.ok()?;
                     continue;
@@ -82,7 +88,8 @@ impl Poller {
                 Ok(None) => {}
                 Err(fault) => tracing::debug!(%fault, "no news of other hosts"),
             }
-            ticks.reset_after(if members.has_others { OFTEN } else { SELDOM });
+            let is_blind = members.has_others && !self.hints.is_listening();
+            ticks.reset_after(if is_blind { OFTEN } else { self.seldom });
         }
     }
 

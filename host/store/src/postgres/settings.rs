@@ -41,12 +41,15 @@ pub struct PostgresSettings {
     pub host: HostIdentity,
     /// How long a host that says nothing is treated as alive. Then another host recovers its calls.
     pub lease: Duration,
+    /// The time between two looks for commits of other hosts, as long as no hint of one arrives.
+    #[doc(hidden)]
+    pub poll: Duration,
 }
 
 /// Without the password and the connection string, which may contain it.
 impl fmt::Debug for PostgresSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, password: _, readers, values, deadline, lock_wait, host, lease } = self;
+        let Self { url: _, password: _, readers, values, deadline, lock_wait, host, lease, poll } = self;
         f.debug_struct("PostgresSettings")
             .field("readers", readers)
             .field("values", values)
@@ -54,6 +57,7 @@ impl fmt::Debug for PostgresSettings {
             .field("lock_wait", lock_wait)
             .field("host", host)
             .field("lease", lease)
+            .field("poll", poll)
             .finish_non_exhaustive()
     }
 }
@@ -78,6 +82,7 @@ impl PostgresSettings {
                 key: Digest::of([]),
             },
             lease: Duration::from_secs(15),
+            poll: Duration::from_secs(1),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) mod sql;
 use self::sql::{
     AUDIENCES, CALLS, COMMITS, COUNTS, DELIVERIES, DENIALS, DUE, ENDED, ENDED_BY, ENDED_UNFINISHED, ENTRIES,
     FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_JOURNALS, FORGET_OPEN, FORGET_RUN_LOGS,
-    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEEPERS, KEPT, NEW_VALUES, OPEN, OWN, OWNERS,
+    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEPT, NEW_VALUES, OPEN, OWN, OWNERS,
     RETENTION_TIME, RUN_LOGS, STANDINGS, SUSPENSIONS, VALUES, WAITING,
 };
 
@@ -120,7 +120,6 @@ impl Writing<'_> {
             *bytes = bytes.saturating_add(*by);
         }
         let kept: Vec<_> = kept.into_iter().collect();
-        self.add(kept.len(), KEEPERS, vec![column_of(&kept, |(principal, _)| principal.clone())]);
         self.add(
             kept.len(),
             KEPT,

@@ -26,8 +26,8 @@ use domain::{
     principal::{Channel, Channels},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy, Resolution,
-        SuspendedStep, SuspensionBody, SuspensionKind,
+        About, ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy,
+        Resolution, SuspendedStep, SuspensionBody, SuspensionKind,
     },
     tool::{Approval, Editable, Executor, OnExpiry, Recovery, Risk},
 };
@@ -155,7 +155,7 @@ fn suspended(body: SuspensionBody) -> Event {
 /// Waits for external systems, with nothing and with everything that a guest can say about them.
 fn externals() -> Vec<Event> {
     let full = ExternalWait {
-        about: asked(Some("The job ends")),
+        about: asked(Some("The job ends")).about,
         result_schema: Some(json(r#"{"type":"object"}"#)),
         signal: Some(SignalName::new("job-7").unwrap()),
         metadata: Some(json(r#"{"job": 7}"#)),
@@ -178,7 +178,7 @@ fn suspended_step(subject: Option<&str>, body: SuspensionBody) -> Event {
 }
 
 fn asked(prompt: Option<&str>) -> Asked {
-    Asked { prompt: prompt.map(Into::into), ..Asked::default() }
+    About { prompt: prompt.map(Into::into), ..About::default() }.into()
 }
 
 /// The golden file of the first suspensions. Its question also has an attempt and a grace period, which only other
@@ -291,15 +291,18 @@ fn standing(pin: Pin) -> Standing {
 fn governed(prompt_by: PromptBy, risk: Risk) -> Event {
     let who = ["principal:ann", "group:finance", "role:admin"].map(|who| who.parse().unwrap());
     let escalate = Escalate { after: Span::from_secs(60), to: Arc::new(["role:admin".parse().unwrap()]) };
-    let asked = Asked {
+    let about = About {
         prompt: None,
         prompt_by,
-        defaults: None,
         title: Some("Transfer".into()),
         by: Some("large-payments".into()),
         reason: Some("over the limit".into()),
         risk: Some(risk),
         context_keys: Some(texts(&["page"])),
+    };
+    let asked = Asked {
+        about,
+        defaults: None,
         needs: Arc::new([
             Need { who: Arc::new(who), quorum: 2, escalate: Some(escalate), via: Channels::ANY },
             Need { who: Arc::new([]), quorum: 1, escalate: None, via: Channels::ANY },
@@ -318,12 +321,8 @@ fn governed(prompt_by: PromptBy, risk: Risk) -> Event {
 /// A suspension that asks because a policy could not be asked.
 fn policy_failed() -> Event {
     let (by, reason) = (Some("limits".into()), Some("the policy limits could not be asked: it crashed".into()));
-    suspended(SuspensionBody::Approval(ApprovalRequest::new(Asked {
-        by,
-        reason,
-        policy_failed: true,
-        ..Asked::default()
-    })))
+    let about = About { by, reason, ..About::default() };
+    suspended(SuspensionBody::Approval(ApprovalRequest::new(Asked { policy_failed: true, ..about.into() })))
 }
 
 /// A suspension with defaults of the tool's schema.

@@ -135,7 +135,7 @@ impl Reader {
     }
 
     /// The head of the chain on disk. Later commits could still be lost.
-    pub(super) fn head(&self) -> Result<Head, StoreFault> {
+    pub(super) async fn head(&self) -> Result<Head, StoreFault> {
         let position = self.durable.borrow().until();
         if position == Head::START.position {
             return Ok(Head::START);

@@ -74,7 +74,7 @@ impl Reader {
     }
 
     /// Jumps from name to name: the number of deliveries to each does not matter.
-    pub(super) fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
+    pub(super) async fn webhooks_with_pending(&self) -> Result<Vec<String>, StoreFault> {
         let (mut names, mut from) = (Vec::new(), vec![keys::TO_DELIVER]);
         while let Some(entry) = self.tree.range(from..vec![keys::TO_DELIVER + 1]).next() {
             let (key, _) = entry.map_err(fault("read deliveries"))?;

@@ -439,7 +439,7 @@ impl Reader {
     }
 
     /// Does not wait for the disk: the last commit of the principal may be under way, and a quota need not be exact.
-    pub(super) fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
+    pub(super) async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {
         let value = self.tree.get(keys::kept(principal)).map_err(fault("read what is stored"))?;
         let Some(value) = value else { return Ok(0) };
         let count = keys::stamped(&value).and_then(|(_, count)| read_count(count));

@@ -1,14 +1,12 @@
 //! The journals of durable calls: their keys, and reading them. A journal has a head, which says which run may append, how
 //! many entries there are, and how much of them counts for the caller.
 
-use async_trait::async_trait;
-use dispatch::ports::{JournalPage, Journals, StoreFault};
+use dispatch::ports::{JournalPage, StoreFault};
 use domain::{
     CallIndex, TurnId,
     journal::{Entry, JournalBounds},
 };
 
-use super::SledStore;
 use super::keys::{JOURNAL, JOURNAL_ENTRY, of_calls};
 use super::reader::{Reader, damaged};
 use crate::fault::fault;
@@ -114,19 +112,6 @@ impl Reader {
         let head = self.stamped(&head(turn, call)).await?;
         let what = || damaged(format!("the journal of call {} of {turn}", call.0));
         head.map_or(Ok(0), |head| Ok(JournalHead::read(&head).ok_or_else(what)?.length))
-    }
-}
-
-#[async_trait]
-impl Journals for SledStore {
-    async fn journal_page(
-        &self,
-        turn: TurnId,
-        call: CallIndex,
-        from: u32,
-        max: JournalBounds,
-    ) -> Result<JournalPage, StoreFault> {
-        self.reads.run(move |reader| async move { reader.journal_page(turn, call, from, max).await }).await
     }
 }
 

@@ -155,12 +155,14 @@ impl Reader {
                 return Ok(FoundSubmission { call: Some((call, turn)), ..found });
             }
         }
-        found.kept_bytes = keeper.map(|keeper| self.kept_bytes(keeper)).transpose()?;
+        if let Some(keeper) = keeper {
+            found.kept_bytes = Some(self.kept_bytes(keeper).await?);
+        }
         Ok(found)
     }
 
     /// Does not wait for the disk: everybody who acts on a turn loads it first, and loading waits.
-    pub(super) fn due(
+    pub(super) async fn due(
         &self,
         after: Option<(Timestamp, TurnId)>,
         until: Timestamp,
@@ -189,7 +191,11 @@ impl Reader {
     }
 
     /// Does not wait either, for the same reason.
-    pub(super) fn unfinished(&self, after: Option<TurnId>, limit: usize) -> Result<Vec<(TurnId, Due)>, StoreFault> {
+    pub(super) async fn unfinished(
+        &self,
+        after: Option<TurnId>,
+        limit: usize,
+    ) -> Result<Vec<(TurnId, Due)>, StoreFault> {
         let from = after.map_or_else(|| vec![keys::UNFINISHED], |turn| following(keys::unfinished(turn)));
         let entries = self.tree.range(from..vec![keys::UNFINISHED + 1]);
         entries

@@ -12,7 +12,7 @@ const MAX_EXAMINED: usize = 1_000;
 
 impl Reader {
     /// Reads the entries of the feed and no record. The first commit of a turn is its beginning.
-    pub(super) fn turns(
+    pub(super) async fn turns(
         &self,
         conversation: &ConversationId,
         before: Option<Position>,
@@ -39,8 +39,12 @@ impl Reader {
         Ok(page)
     }
 
+    pub(super) async fn states(&self, turns: &[TurnId]) -> Result<Vec<Option<TurnState>>, StoreFault> {
+        turns.iter().map(|turn| self.state(*turn)).collect()
+    }
+
     /// The state of a turn, by the entry of its end, which is at the position of its last commit.
-    pub(super) fn state(&self, turn: TurnId) -> Result<Option<TurnState>, StoreFault> {
+    fn state(&self, turn: TurnId) -> Result<Option<TurnState>, StoreFault> {
         let failed = || fault("read the state of a turn");
         if self.tree.contains_key(keys::unfinished(turn)).map_err(failed())? {
             return Ok(Some(TurnState::Open));

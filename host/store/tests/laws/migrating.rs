@@ -11,11 +11,15 @@ use crate::on_server::{settings, verified};
 use crate::server;
 use crate::store::{NamespaceQuota, PostgresStore};
 
-const FORMATS: [&str; 2] =
-    [include_str!("../../src/postgres/schema/1.sql"), include_str!("../../src/postgres/schema/2.sql")];
+const FORMATS: [&str; 3] = [
+    include_str!("../../src/postgres/schema/1.sql"),
+    include_str!("../../src/postgres/schema/2.sql"),
+    include_str!("../../src/postgres/schema/3.sql"),
+];
 
-/// Tables with records. Their columns are the same in all formats, and later ones have more.
-const TABLES: [&str; 6] = ["commits", "conversations", "calls", "suspensions", "unfinished_turns", "plugin_values"];
+/// Tables with records. Their columns are the same in all formats, and later ones have more. The last one exists since format 3.
+const TABLES: [&str; 7] =
+    ["commits", "conversations", "calls", "suspensions", "unfinished_turns", "plugin_values", "open_turns"];
 
 /// A database of this format, in which these commits were made. Returns its connection string.
 async fn database(format: usize, commits: &[Commit]) -> (String, String) {
@@ -36,7 +40,7 @@ async fn database(format: usize, commits: &[Commit]) -> (String, String) {
         FORMATS[..format].concat()
     );
     server::run(&old, &tables);
-    for table in TABLES {
+    for table in &TABLES[..if format < 3 { 6 } else { 7 }] {
         let rows = server::run(&name, &format!("SELECT coalesce(json_agg(t), '[]') FROM toolgate.{table} AS t"));
         let copied = format!(
             "INSERT INTO toolgate.{table} SELECT * FROM json_populate_recordset(NULL::toolgate.{table}, $rows${rows}$rows$)"
@@ -70,9 +74,15 @@ async fn database_of_each_older_format_is_migrated() {
         at: time(1),
     };
     let unfinished = |number| due_of(number, None, Some(due(9, false)));
+    // Migrations from the formats before 3 count the open turns.
+    let counted = || {
+        let more = Footprint { turns: 1, bytes: 7, suspensions: 0 };
+        RowChange::Open { principal: principal("ann"), less: Footprint::default(), more }
+    };
     for format in 1..=FORMATS.len() {
-        let first = with(events(1, 0, vec![start(1)]), [owner("ann"), call_of(1, "a"), open(1), unfinished(1)]);
-        let second = with(events(2, 0, vec![start(2)]), [call_of(2, "x"), unfinished(2)]);
+        let first =
+            with(events(1, 0, vec![start(1)]), [owner("ann"), call_of(1, "a"), open(1), unfinished(1), counted()]);
+        let second = with(events(2, 0, vec![start(2)]), [call_of(2, "x"), unfinished(2), counted()]);
         let (name, url) = database(format, &[first, second]).await;
         let store = PostgresStore::open(&settings(url)).await.unwrap();
         let used = Footprint { turns: 2, bytes: 14, suspensions: 0 };
@@ -84,4 +94,45 @@ async fn database_of_each_older_format_is_migrated() {
         assert_eq!(server::run(&name, usage), "plugin|32|2", "{format}");
         assert!(store.suspension(suspension(1)).await.unwrap().is_some());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_are_not_migrated_while_older_hosts_run() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = database(3, &[commit(1, 0, 1)]).await;
+    let old = "INSERT INTO toolgate.hosts (name, owner, position, hash, lease_until, version, config, key) \
+        SELECT unnest('{toolgate,old,ended}'::text[]), gen_random_uuid(), position, hash, 'infinity', '1', '', '' \
+        FROM toolgate.head";
+    server::run(&name, old);
+    server::run(&name, "UPDATE toolgate.hosts SET lease_until = '-infinity' WHERE name = 'ended'");
+    // The first one has the name of the host that starts, so it has ended.
+    let refused = PostgresStore::open(&settings(url.clone())).await.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("hosts of an older version use them: `old`"), "{refused}");
+    assert_eq!(server::run(&name, "SELECT version FROM toolgate.format"), "3");
+    server::run(&name, "UPDATE toolgate.hosts SET lease_until = clock_timestamp() WHERE name = 'old'");
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    store.append(&commit(1, 1, 2)).await.unwrap();
+    assert_eq!(verified(&store).await, 2);
+    assert_eq!(server::run(&name, "SELECT name, format FROM toolgate.hosts"), "toolgate|4", "the others have ended");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn host_uses_tables_of_a_newer_format_that_allows_it() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = server::database();
+    let first = PostgresStore::open(&settings(url.clone())).await.unwrap();
+    server::run(&name, "UPDATE toolgate.format SET version = 9");
+    let mut second = settings(url.clone());
+    second.host.name = "second".to_owned();
+    let store = PostgresStore::open(&second).await.unwrap();
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    first.append(&commit(1, 1, 2)).await.unwrap();
+    drop((first, store));
+    server::run(&name, "UPDATE toolgate.format SET oldest = 5");
+    let refused = PostgresStore::open(&settings(url)).await.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("has the format 9 and this host knows 4"), "{refused}");
 }

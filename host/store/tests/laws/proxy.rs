@@ -96,15 +96,16 @@ impl Proxy {
         self.folder.path()
     }
 
-    /// Cuts the connections of the next `COMMIT`s.
+    /// Cuts the connections of the next `COMMIT`s, and no later ones.
     pub(crate) fn cut(&self, cut: Cut, times: usize) {
+        self.shared.closes.store(false, Ordering::Relaxed);
         *self.shared.cut.lock().unwrap() = vec![cut; times];
     }
 
     /// Cuts the connection of the next `COMMIT`, and then takes no connections.
     pub(crate) fn cut_and_close(&self, cut: Cut) {
-        self.shared.closes.store(true, Ordering::Relaxed);
         self.cut(cut, 1);
+        self.shared.closes.store(true, Ordering::Relaxed);
     }
 
     /// How often it cut a connection.
@@ -145,7 +146,8 @@ impl Proxy {
 }
 
 async fn connection(shared: Arc<Shared>, client: UnixStream) {
-    let server = UnixStream::connect(&shared.server).await.unwrap();
+    // The server may be down.
+    let Ok(server) = UnixStream::connect(&shared.server).await else { return };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let mut closing = shared.closing.subscribe();
     let (next, following) = watch::channel(Next::Passed);
@@ -167,7 +169,7 @@ async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedW
             None => {}
             Some((commit, cut)) => {
                 shared.cuts.fetch_add(1, Ordering::Relaxed);
-                if shared.closes.load(Ordering::Relaxed) {
+                if shared.closes.swap(false, Ordering::Relaxed) {
                     shared.is_closed.store(true, Ordering::Relaxed);
                 }
                 match cut {

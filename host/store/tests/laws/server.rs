@@ -99,10 +99,15 @@ pub(crate) fn start(options: &str) -> PathBuf {
 }
 
 /// Starts a server, with TLS on a port of `127.0.0.1` if there is one. Returns its folder. `None`: it does not start.
-#[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
 pub(crate) fn started(options: &str, port: Option<u16>) -> Option<PathBuf> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    started_in(&parent, options, port)
+}
+
+/// As [`started`], with its files in this folder.
+#[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
+pub(crate) fn started_in(parent: &Path, options: &str, port: Option<u16>) -> Option<PathBuf> {
     let mut guard = Command::new("sh");
     guard.args(["-c", GUARD, "guard"]).arg(parent).arg(programs()).arg(options);
     guard.arg(port.map(|port| port.to_string()).unwrap_or_default());

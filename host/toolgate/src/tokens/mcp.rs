@@ -1,5 +1,5 @@
-//! The token of `toolgate mcp`. An MCP client must not have the admin token: its calls would be the operator's own, whom a
-//! host does not let approve them.
+//! The token of `toolgate mcp`. An MCP client must not have the admin token. With that token, its calls would be calls of the
+//! operator, and a host does not let the operator approve their own calls.
 
 use std::io::Write as _;
 
@@ -39,10 +39,10 @@ impl Tokens {
             conversation: None,
             created_at: now,
         };
-        // The holder first: a kill between the two leaves a token that nobody has.
+        // The holder is stored before the file. A kill between the two leaves a valid token that nobody knows.
         let name = holder.name.clone();
         match self.add(holder, &token).await {
-            // Another process has taken it in this moment. The next name differs.
+            // Another process has just taken this name. The next try takes another one.
             Err(TokenError::NameTaken(_)) => return Box::pin(self.of_mcp_clients(now)).await,
             added => added?,
         }
@@ -55,7 +55,7 @@ impl Tokens {
         existing(std::fs::remove_file(&new)).map_err(io("write"))?;
         match written {
             Ok(()) => Ok(token),
-            // Another process has made it in this moment.
+            // Another process has just made the file, and its token is used.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 self.revoke(&name).await?;
                 Box::pin(self.of_mcp_clients(now)).await

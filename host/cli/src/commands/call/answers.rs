@@ -114,7 +114,7 @@ impl Answers {
 
 /// The question of a step. `None` if it does not wait for a person or an external system.
 fn prompt(step: &Suspension) -> Option<&str> {
-    step.asked().map(|asked| asked.prompt.as_deref().unwrap_or_default())
+    step.about().map(|about| about.prompt.as_deref().unwrap_or_default())
 }
 
 /// The form of an answer.

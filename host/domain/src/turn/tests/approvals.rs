@@ -12,7 +12,7 @@ use crate::{
     principal::{Channels, Named, Role},
     refusal::NotAllowed,
     standing::{Pin, StandingActive, StandingTerms},
-    suspension::Asked,
+    suspension::{About, Asked},
     tool::{Recovery, Risk},
 };
 
@@ -303,14 +303,15 @@ fn question_after_a_kill_has_the_defaults_of_unedited_arguments() {
 fn question_after_a_kill_says_what_the_tool_declares() {
     let about = |call: &Call| {
         let defaults = Some(Json::unchecked(format!("{{\"/b\":{}}}", call.arguments)));
-        Some(Asked { title: Some("Pay".into()), risk: Some(Risk::High), defaults, ..Asked::default() })
+        let about = About { title: Some("Pay".into()), risk: Some(Risk::High), ..About::default() };
+        Some(Asked { defaults, ..about.into() })
     };
     for (words, rule, risk) in [
         ("server:recovery=ask", None, Risk::High),
         ("server!:recovery=ask,editable=all", Some(Risk::Critical), Risk::Critical),
     ] {
         let mut call = requested(0, words);
-        call.asked.risk = rule;
+        call.asked.about.risk = rule;
         let mut world = RecordedTurn::submit(vec![call], Rejection::default()).unwrap();
         world.about = about;
         if rule.is_some() {
@@ -322,7 +323,7 @@ fn question_after_a_kill_says_what_the_tool_declares() {
         let (_, call, open) = world.turn.pending().next().unwrap();
         let asked = open.asked().unwrap();
         let defaults = format!("{{\"/b\":{}}}", call.arguments);
-        assert_eq!((asked.title.as_deref(), asked.risk), (Some("Pay"), Some(risk)));
+        assert_eq!((asked.about.title.as_deref(), asked.about.risk), (Some("Pay"), Some(risk)));
         assert_eq!(
             asked.defaults.as_ref().map(Json::as_str),
             Some(defaults.as_str()),

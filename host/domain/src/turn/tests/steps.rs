@@ -14,7 +14,7 @@ use crate::{
     outcome::{Failure, FailureCode},
     principal::{Channels, Role},
     step::{Question, RunEnd, StepEnd, StepRequest, StepWait},
-    suspension::{Asked, Decision},
+    suspension::{About, Asked, Decision},
     tool::{Editable, Risk},
     turn::{Finished, Input},
 };
@@ -95,7 +95,7 @@ fn guest_gets_the_reason_of_a_denied_step() {
         let ends: Vec<_> = call.steps().map(|step| step.end).collect();
         assert_eq!(ends, [StepEnd::Denied(Some("not in December".into()))], "{verb}");
         let (suspension, closed) = &call.suspensions[0];
-        let by = suspension.asked().unwrap().by.as_deref();
+        let by = suspension.about().unwrap().by.as_deref();
         assert_eq!(by, Some("freeze"), "{verb}: the suspension names the rule");
         let closed = closed.as_ref().unwrap();
         assert_eq!((closed.by.as_str(), closed.ended().as_str()), ("system", "deny"), "{verb}");
@@ -108,9 +108,10 @@ fn rule_makes_no_approval_of_a_question() {
         let mut world = submit("server:durable=yes", Rejection::ContinueSiblings).unwrap();
         world.step(&format!("{verb} 0 asked"));
         let (.., open) = world.turn.pending().next().unwrap();
-        let Asked { by, reason, needs, policy_failed, risk, .. } = open.asked().unwrap();
+        let About { by, reason, risk, .. } = open.about().unwrap();
+        let demands = open.asked().is_some_and(|asked| asked.policy_failed || !asked.needs.is_empty());
         assert!(!open.allowed().contains(&Decision::Approve), "{verb}");
-        assert_eq!((by, reason, needs.len(), *policy_failed), (&None, &None, 0, false), "{verb}");
+        assert_eq!((by, reason, demands), (&None, &None, false), "{verb}");
         assert_eq!(*risk, Some(Risk::High), "{verb}: people see the risk");
     }
 }
@@ -131,7 +132,7 @@ fn approval_in_the_middle_meets_the_needs_of_guest_and_rule() {
     let ann = Need { who: Arc::new(["principal:ann".parse().unwrap()]), quorum: 1, escalate: None, via: Channels::ANY };
     let mut world = demanded(Question { needs: Arc::new([ann]), risk: Some(Risk::Critical), ..Question::default() });
     let (.., open) = world.turn.pending().next().unwrap();
-    let Asked { by, reason, policy_failed, risk, .. } = open.asked().unwrap();
+    let Asked { about: About { by, reason, risk, .. }, policy_failed, .. } = open.asked().unwrap();
     let shown = (by.as_deref(), reason.as_deref(), *policy_failed, *risk);
     assert_eq!(shown, (Some("freeze"), Some("in December"), true, Some(Risk::Critical)), "no rule lowers the risk");
     assert_eq!(world.step("approve 0"), "0 vote of ann\n");

@@ -19,7 +19,6 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     FORGET_AUDIENCES,
     WAITING,
     FORGET_WAITING,
-    KEEPERS,
     KEPT,
     OPEN,
     FORGET_OPEN,
@@ -80,10 +79,8 @@ pub(super) const WAITING: &str = "INSERT INTO waiting (suspension, audience, con
     ON CONFLICT (suspension) DO UPDATE SET audience = excluded.audience, conversation = excluded.conversation, \
     caller = excluded.caller, tool = excluded.tool";
 pub(super) const FORGET_WAITING: &str = "DELETE FROM waiting WHERE suspension = ANY ($1)";
-pub(super) const KEEPERS: &str = "INSERT INTO kept (principal, bytes) SELECT principal, 0 FROM unnest($1::text[]) AS added (principal) \
-    ON CONFLICT (principal) DO NOTHING";
-pub(super) const KEPT: &str = "UPDATE kept SET bytes = greatest(kept.bytes + added.bytes, 0) \
-    FROM unnest($1::text[], $2::bigint[]) AS added (principal, bytes) WHERE kept.principal = added.principal";
+pub(super) const KEPT: &str = "INSERT INTO kept (principal, bytes) SELECT * FROM unnest($1::text[], $2::bigint[]) \
+    ON CONFLICT (principal) DO UPDATE SET bytes = greatest(kept.bytes + excluded.bytes, 0)";
 pub(super) const OPEN: &str = "INSERT INTO open_turns (principal, turns, bytes, suspensions) \
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) ON CONFLICT (principal) DO UPDATE \
     SET turns = open_turns.turns + excluded.turns, bytes = open_turns.bytes + excluded.bytes, \

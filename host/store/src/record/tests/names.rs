@@ -175,7 +175,7 @@ fn suspended_file_of(suspension: &Suspension) -> &'static str {
         SuspensionBody::Approval(ApprovalRequest { doubt: Some(Doubt::Requests(_)), .. }) => "call_suspended_doubt",
         body if demands_channels(body) => "call_suspended_channels",
         SuspensionBody::Approval(approval) if approval.asked.policy_failed => "call_suspended_policy_failed",
-        SuspensionBody::Approval(approval) if approval.asked.by.is_some() => "call_suspended_governed",
+        SuspensionBody::Approval(approval) if approval.asked.about.by.is_some() => "call_suspended_governed",
         SuspensionBody::Approval(approval) if approval.asked.defaults.is_some() => "call_suspended_defaults",
         SuspensionBody::Approval(_) => "call_suspended_approval",
         SuspensionBody::Elicitation(_) => "call_suspended_elicitation",

@@ -3,11 +3,13 @@
 use domain::{
     CallId, ConversationId, Event, PluginName, TurnId,
     doubt::{Doubt, DoubtfulRequest, DoubtfulRequests},
-    event::Rejection,
+    event::{CallEvent, Rejection},
     nested::{NestedCall, NestedTurn, Parent},
     suspension::{ApprovalRequest, Asked, Elicitation, SuspensionBody},
     tool::Editable,
 };
+
+use crate::record::read_events;
 
 use super::{TURN, asked, at, json, principal, suspended, suspended_step};
 
@@ -62,4 +64,16 @@ fn nested_turn() -> SuspensionBody {
     let call = |tool: &str| NestedCall { tool: tool.into(), arguments: json(r#"{"amount": 5}"#) };
     let calls = [call("ledger_post"), call("ledger_read")].into();
     SuspensionBody::Nested(NestedTurn { turn: TurnId::from_bits(TURN.bits() + 1), calls })
+}
+
+#[test]
+fn external_wait_of_an_older_host_has_no_needs() {
+    let golden = include_str!("../../../tests/golden/v8/call_suspended_external.json");
+    let asked = r#""asked":{"prompt_by":"plugin","by":"freeze","needs":[{"who":[],"quorum":2}],"policy_failed":true}"#;
+    let older = golden.trim_end().replace(r#""step""#, &format!(r#"{asked},"step""#));
+    for event in read_events(&[b"\x08", older.as_bytes()].concat()).unwrap() {
+        let Event::Call { event: CallEvent::Suspended { suspension }, .. } = event else { panic!("{event:?}") };
+        let by = suspension.about().and_then(|about| about.by.as_deref());
+        assert_eq!((by, suspension.needs().len(), suspension.asked()), (Some("freeze"), 0, None));
+    }
 }

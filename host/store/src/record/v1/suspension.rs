@@ -12,8 +12,8 @@ use domain::{
     principal::{Channel, Channels},
     standing::{Pin, StandingBounds, StandingUse},
     suspension::{
-        ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy, Resolution,
-        SuspendedStep, SuspensionBody, SuspensionKind,
+        About, ApprovalExpiry, ApprovalRequest, Asked, ClientExec, Decision, Elicitation, ExternalWait, PromptBy,
+        Resolution, SuspendedStep, SuspensionBody, SuspensionKind,
     },
     tool::{Editable, OnExpiry, Risk},
 };
@@ -149,7 +149,7 @@ impl From<&Suspension> for SuspensionV1 {
                 Self { response: result_schema, grace_until, ..empty }
             }
             SuspensionBody::External(ExternalWait { about, result_schema, signal, metadata }) => {
-                let (prompt, asked) = stored(about, None);
+                let (prompt, asked) = stored(about.into(), None);
                 Self { prompt, asked, response: result_schema, signal, metadata, ..empty }
             }
             SuspensionBody::Nested(nested) => Self { nested: Some(nested), ..empty },
@@ -193,7 +193,7 @@ impl From<SuspensionV1> for Suspension {
                 grace_until: record.grace_until,
             }),
             SuspensionKind::External => SuspensionBody::External(ExternalWait {
-                about: asked,
+                about: asked.about,
                 result_schema: record.response,
                 signal: record.signal,
                 metadata: record.metadata,
@@ -208,13 +208,15 @@ impl From<SuspensionV1> for Suspension {
 }
 
 fn stored(asked: Asked, standing: Option<StandingBounds>) -> (Option<Arc<str>>, AskedV1) {
-    let Asked { prompt, prompt_by, defaults, title, by, reason, risk, context_keys, needs, policy_failed } = asked;
+    let Asked { about, defaults, needs, policy_failed } = asked;
+    let About { prompt, prompt_by, title, by, reason, risk, context_keys } = about;
     (prompt, AskedV1 { prompt_by, defaults, title, by, reason, risk, context_keys, needs, standing, policy_failed })
 }
 
 fn asked(prompt: Option<Arc<str>>, asked: AskedV1) -> (Asked, Option<StandingBounds>) {
     let AskedV1 { prompt_by, defaults, title, by, reason, risk, context_keys, needs, standing, policy_failed } = asked;
-    (Asked { prompt, prompt_by, defaults, title, by, reason, risk, context_keys, needs, policy_failed }, standing)
+    let about = About { prompt, prompt_by, title, by, reason, risk, context_keys };
+    (Asked { about, defaults, needs, policy_failed }, standing)
 }
 
 records! {

@@ -196,7 +196,7 @@ async fn end_of_a_long_conversation_costs_few_reads() {
 
     let feed = Feed::Conversation(ConversationId::new("c").unwrap());
     let before = reads();
-    let head = store.reader.head().unwrap().position;
+    let head = store.reader.head().await.unwrap().position;
     let page = store.reader.follow(&feed, head, 100, 1 << 20).await.unwrap();
     assert_eq!((head, page.len()), (Position(COMMITS), 0));
     assert!(reads() - before < 5, "{} reads", reads() - before);

@@ -1,0 +1,97 @@
+//! The laws after all faults.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use toolgate_tests::host::{Host, say};
+
+use super::load::{Given, Record};
+use super::{ACCOUNTS, OPENED_WITH, World};
+
+/// Returns when all acknowledged turns have ended. The answerers still answer.
+pub(super) fn until_settled(world: &mut World) {
+    let record = world.record.clone();
+    for path in record.turns().keys() {
+        record.until("end of a turn", || {
+            world.mend();
+            let turn = world.hosts[0].agent.get(path);
+            turn.status == 200 && turn.json()["state"] == "settled"
+        });
+    }
+}
+
+/// The ledger according to the outcomes.
+struct Books {
+    balances: [i64; ACCOUNTS],
+    moved: usize,
+    /// The sum of the transfers that may be halfway.
+    unknown: i64,
+}
+
+impl Books {
+    fn transfer(&mut self, call: &Value, answer: Option<&str>) {
+        let arguments = &call["arguments"];
+        let account = |side: &str| arguments[side].as_str().unwrap()[1..].parse::<usize>().unwrap();
+        let cents = arguments["amount_cents"].as_i64().unwrap();
+        let outcome = call["outcome"].as_str().unwrap();
+        match (outcome, answer) {
+            // The data of the plugin could not be reached.
+            ("failed" | "in_doubt", Some("approve") | None) => self.unknown += cents,
+            ("ok", Some("approve") | None) => {
+                self.balances[account("from")] -= cents;
+                self.balances[account("to")] += cents;
+                self.moved += 1;
+            }
+            ("denied", Some("deny") | None) => {}
+            _ => panic!("a transfer that was answered {answer:?}: {call:#}"),
+        }
+    }
+}
+
+pub(super) fn check(hosts: &[Host], record: &Record) {
+    let (turns, answers) = (record.turns(), record.answers());
+    let mut by_call: BTreeMap<&str, Vec<&Given>> = BTreeMap::new();
+    for given in answers.values() {
+        by_call.entry(&given.call).or_default().push(given);
+    }
+    let mut books = Books { balances: [OPENED_WITH; ACCOUNTS], moved: 0, unknown: 0 };
+    for (path, submitted) in &turns {
+        let [turn, other] = [&hosts[2], &hosts[0]].map(|host| host.agent.get(path).ok(200));
+        assert_eq!(turn, other, "a turn is the same at each host");
+        let call = &turn["calls"][0];
+        for member in ["id", "tool", "arguments"] {
+            assert_eq!(call[member], submitted[member], "{turn:#}");
+        }
+        let given = by_call.remove(call["id"].as_str().unwrap()).unwrap_or_default();
+        let (outcome, result) = (call["outcome"].as_str().unwrap(), &call["content"]["result"]);
+        match call["tool"].as_str().unwrap() {
+            "ledger_transfer" => {
+                books.transfer(call, given.first().map(|given| given.body["decision"].as_str().unwrap()));
+            }
+            // Nobody may have answered in time.
+            "get_location" if outcome == "expired" => assert!(given.is_empty(), "{turn:#}"),
+            "get_location" => {
+                assert_eq!(outcome, "ok", "{turn:#}");
+                assert!(given.iter().all(|given| given.body["data"] == *result), "{given:?}: {turn:#}");
+            }
+            _ => {
+                assert_eq!(outcome, "ok", "{turn:#}");
+                let (name, color) = result.as_str().unwrap().split_once(" likes ").unwrap();
+                let in_result = [json!({"name": name}), json!({"color": color})];
+                assert!(given.iter().all(|given| in_result.contains(&given.body["data"])), "{given:?}: {turn:#}");
+            }
+        }
+    }
+    assert!(by_call.is_empty(), "answers to calls that nobody submitted: {by_call:?}");
+    for (number, expected) in books.balances.iter().enumerate() {
+        let turn = hosts[0].agent.call("balances", "ledger_balance", json!({"account": format!("a{number}")}));
+        let found = turn["calls"][0]["content"]["result"]["balance_cents"].as_i64().unwrap();
+        assert!((found - expected).abs() <= books.unknown, "a{number} has {found}, not {expected}: {turn:#}");
+    }
+    for host in hosts {
+        let verified = host.cli(Some(&host.admin), &["audit", "verify", "--url", &host.admin.url()]);
+        assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+    }
+    let (turns, answers, Books { moved, unknown, .. }) = (turns.len(), answers.len(), books);
+    say(&format!("{turns} turns, {answers} answers, {moved} transfers, {unknown} cents in transfers that failed"));
+}
