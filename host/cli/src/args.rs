@@ -62,6 +62,15 @@ pub(crate) struct Data {
     pub(crate) config: Option<PathBuf>,
 }
 
+/// Where the turns of a host are.
+pub(crate) enum Turns {
+    /// The folder of the store, which may not exist, in the data folder.
+    Folder(PathBuf),
+    /// A database.
+    #[cfg(feature = "postgres")]
+    Database(Box<store::PostgresSettings>),
+}
+
 /// The hint for a data folder without a store.
 pub(crate) const NO_STORE: &str = "name the host's data folder with --data";
 
@@ -74,6 +83,15 @@ impl Data {
         };
         not_a_file(&folder)?;
         Ok(folder)
+    }
+
+    /// Where the configuration has the turns.
+    pub(crate) fn turns(&self) -> Result<Turns, Report> {
+        #[cfg(feature = "postgres")]
+        if let Some(settings) = Config::read(self.config.as_deref())?.database()? {
+            return Ok(Turns::Database(Box::new(settings)));
+        }
+        Ok(Turns::Folder(self.folder()?.join("store")))
     }
 
     /// The folder of the store. The hints are for a folder without one, and for a host with its turns in a database.

@@ -18,7 +18,6 @@ mod deny;
 mod dev;
 mod drain;
 mod events;
-mod export;
 mod grants;
 #[cfg(feature = "mcp")]
 mod hook;
@@ -142,7 +141,6 @@ register! {
     dev::Dev,
     token::Token,
     config::Config,
-    export::Export,
     backup::Backup,
     restore::Restore,
     store::Store,

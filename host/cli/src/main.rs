@@ -8,6 +8,7 @@ mod card;
 mod client;
 mod commands;
 mod log;
+mod new_file;
 mod own;
 mod report;
 mod terminal;

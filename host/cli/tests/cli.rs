@@ -218,7 +218,7 @@ fn usage_errors_name_the_remedy() {
     "#]],
     );
     check(
-        &["export"],
+        &["store", "export"],
         1,
         &expect![[r#"
         error: there is no store in toolgate-data/store

@@ -9,6 +9,7 @@ mod fault;
 pub mod fuzzing;
 mod key_value;
 mod memory;
+mod portable;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod read_ports;
@@ -23,12 +24,14 @@ use dispatch::ports::FaultKind;
 
 pub use self::key_value::{CommitValue, KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
+pub use self::portable::{ExportError, ImportError, Moved, Shared};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{
     DatabaseTime, Documents, HostIdentity, PostgresError, PostgresSettings, PostgresStore, SharedComponents,
+    export_database, import_database,
 };
 pub use self::sled::{
-    ExportError, Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, salvage,
+    Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, import, salvage,
     verify,
 };
 

@@ -10,7 +10,7 @@
 //! call the record damaged. A record of a newer version is refused, because a guess at its meaning could undo a person's
 //! decision.
 
-mod field;
+pub(crate) mod field;
 mod upgrades;
 mod v1;
 

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod archives;
 mod blobs;
+mod building;
 mod call_records;
 mod chain;
 mod check;
@@ -16,6 +17,7 @@ mod durable;
 mod export;
 mod feeds;
 mod folder;
+mod import;
 mod inbox;
 mod journals;
 mod keys;
@@ -52,7 +54,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
 pub(crate) use self::blobs::SEGMENT;
 pub use self::check::{Inconsistency, StoreCheck};
-pub use self::export::ExportError;
+pub use self::import::import;
 pub use self::reads::MAX_READ_THREADS;
 pub use self::salvage::{SalvageError, Salvaged, salvage};
 pub use self::verify::VerifyError;

@@ -8,7 +8,7 @@ use domain::Timestamp;
 use server::RevokedSessions;
 
 use crate::keys::Keys;
-use crate::revoked::{RevokedFile, RevokedShared};
+use crate::revoked::{self, RevokedFile, RevokedShared};
 use crate::shared_documents::SharedDocuments;
 use crate::tokens::{TokenError, Tokens};
 
@@ -31,7 +31,7 @@ impl HostFiles {
     }
 
     pub(crate) async fn revoked(&self, now: Timestamp) -> io::Result<Arc<dyn RevokedSessions>> {
-        let file = self.folder.join("ended-sessions");
+        let file = self.folder.join(revoked::FILE);
         Ok(match &self.shared {
             Some(shared) => Arc::new(RevokedShared::open(shared.clone(), &file, now).await?),
             None => Arc::new(RevokedFile::open(&file, now)?),

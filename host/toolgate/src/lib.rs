@@ -55,6 +55,8 @@ mod keys;
 #[cfg(feature = "server")]
 mod links;
 mod machine;
+#[cfg(feature = "server")]
+pub mod moving;
 mod reach;
 mod record;
 #[cfg(feature = "server")]

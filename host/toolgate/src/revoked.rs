@@ -23,7 +23,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::file::RevokedLog;
 use self::known::Known;
-pub(crate) use self::shared::RevokedShared;
+pub(crate) use self::shared::{DOCUMENT, RevokedShared};
+
+/// The name of the file in a data folder.
+pub(crate) const FILE: &str = "ended-sessions";
 
 /// The maximal number of log-outs in the queue of the thread. Others wait until it has room.
 const QUEUE: usize = 256;

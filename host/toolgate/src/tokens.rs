@@ -29,6 +29,7 @@ use dispatch::ports::{Clock as _, Principals, StoreFault};
 use domain::{Digest, Principal, PrincipalId, Timestamp, principal::Channel};
 use file::Content;
 pub use file::TokenHolder;
+pub(crate) use moving::MARKER;
 use oauth::is_reserved;
 use reading::{Known, MAX_READ, look};
 use server::Authenticate;
@@ -49,7 +50,10 @@ const PREFIX: &str = "tg_";
 const MAX_TOKENS: usize = 10_000;
 
 /// The name of the document in the database. It has the content of the file.
-const DOCUMENT: &str = "tokens";
+pub(crate) const DOCUMENT: &str = "tokens";
+
+/// The name of the file in a data folder.
+pub(crate) const FILE: &str = "tokens.json";
 
 /// Why tokens could not be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -261,7 +265,7 @@ impl Tokens {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.join("tokens.json")
+        self.folder.join(FILE)
     }
 
     fn io(&self, attempted: &'static str) -> impl FnOnce(io::Error) -> TokenError + use<> {

@@ -167,7 +167,7 @@ fn tokens_are_listed_without_being_shown() {
 fn export_needs_a_stopped_host() {
     let mut host = Setup::with(&["lab"]).start();
     let turn = host.agent.call("c", "gated_echo", json!({"value": "exported"}));
-    let export = ["export", "--config", "toolgate.toml"];
+    let export = ["store", "export", "--config", "toolgate.toml"];
     assert_ne!(host.cli(None, &export).code, 0);
     assert_eq!(host.approver.resolve(&suspension_of(&turn), json!({"decision": "approve"})).ok(200)["ok"], true);
     assert_eq!(outcomes(&host.agent.settled(&turn)), ["ok"]);

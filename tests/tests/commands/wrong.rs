@@ -218,7 +218,7 @@ fn a_file_is_no_folder_for_any_command() {
         &["token", "create", "--name", "a", "--role", "caller", "--data", "bank.wasm"],
         &["token", "revoke", "a", "--data", "bank.wasm"],
         &["audit", "verify", "--data", "bank.wasm"],
-        &["export", "--data", "bank.wasm"],
+        &["store", "export", "--data", "bank.wasm"],
         &["restore", "in.toml", "bank.wasm"],
         &["build", "bank.wasm"],
         &["build", ".", "--cache", "bank.wasm"],

@@ -123,9 +123,9 @@ fn goes_on(archive: &Path, questions: u64) -> u64 {
     }
     audit_continues(&mut host);
     host.kill();
-    let said = host.cli(None, &["export"]);
+    let said = host.cli(None, &["store", "export"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    said.out.lines().filter(|line| line.starts_with("{\"removed\"")).map(|_| 1).sum()
+    said.out.lines().filter(|line| line.contains("\"content\":{\"removed\"")).map(|_| 1).sum()
 }
 
 #[test]

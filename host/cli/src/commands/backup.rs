@@ -1,9 +1,8 @@
 //! `backup`: a running host's data as one file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use dispatch::ports::Head;
@@ -13,7 +12,8 @@ use toolgate::backup;
 use super::Run;
 use crate::args::Connection;
 use crate::client::Client;
-use crate::report::{Exit, Report};
+use crate::new_file;
+use crate::report::Report;
 use crate::terminal::Terminal;
 
 /// Back up the data of a running host to a file.
@@ -39,26 +39,8 @@ pub(crate) struct Backup {
 
 impl Run for Backup {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        if self.file.exists() {
-            return Err(exists(&self.file));
-        }
         let client = Client::new(&self.host)?;
-        let work = PathBuf::from(format!("{}.unfinished", self.file.display()));
-        let head = saved(&client, &work).and_then(|head| {
-            // Unlike a renaming, this fails if the file exists.
-            fs::hard_link(&work, &self.file).map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => exists(&self.file),
-                _ => error.into(),
-            })?;
-            Ok(head)
-        });
-        match fs::remove_file(&work) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        let head = head?;
-        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        let head = new_file::write(&self.file, |file| saved(&client, file))?;
         Ok(terminal.line(if self.json {
             let value = json!({"file": self.file.to_string_lossy(), "head": head.to_string()});
             escape::json_line(&value.to_string())
@@ -68,19 +50,10 @@ impl Run for Backup {
     }
 }
 
-fn exists(file: &Path) -> Report {
-    Report::new(Exit::Refused, format!("{} exists", file.display())).hint("name a file that does not exist")
-}
-
 /// Writes the backup, and checks that it is whole.
-fn saved(client: &Client, work: &Path) -> Result<Head, Report> {
+fn saved(client: &Client, file: &mut File) -> Result<Head, Report> {
     let from = client.download("/v1/backup")?;
-    // A killed command left it.
-    let _ = fs::remove_file(work);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(work)?;
-    let head = backup::read(Saving { from, to: &mut file }, |_, _| Ok(()))?;
-    file.sync_all()?;
-    Ok(head)
+    Ok(backup::read(Saving { from, to: file }, |_, _| Ok(()))?)
 }
 
 /// Writes everything that is read.

@@ -1,5 +1,8 @@
-//! `store`: maintenance of the store of a stopped host.
+//! `store`: maintenance of the store, and moving it.
 
+mod export;
+mod import;
+mod progress;
 mod salvage;
 
 use std::sync::Arc;
@@ -17,7 +20,7 @@ use crate::args::{Data, NO_STORE};
 use crate::report::{Exit, Report};
 use crate::terminal::Terminal;
 
-/// Maintain the store of a stopped host.
+/// Maintain the store, and move it to another one.
 #[derive(Debug, Args)]
 pub(crate) struct Store {
     #[command(subcommand)]
@@ -26,6 +29,8 @@ pub(crate) struct Store {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
+    Export(export::Export),
+    Import(import::Import),
     Prune(Prune),
     Salvage(salvage::Salvage),
 }
@@ -55,6 +60,8 @@ struct Prune {
 impl Run for Store {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
         match self.command {
+            Subcommands::Export(export) => export.run(terminal),
+            Subcommands::Import(import) => import.run(terminal),
             Subcommands::Prune(prune) => prune.run(terminal),
             Subcommands::Salvage(salvage) => salvage.run(terminal),
         }

@@ -22,7 +22,7 @@ fn failed_command_prints_one_json_object_if_json_is_asked_for() {
         ("grants --json missing.wasm", 2, "cannot read missing.wasm"),
         ("restore --json missing.backup new", 2, "cannot read missing.backup"),
         ("serve --json --plugins plugns", 2, "there is no plugin folder at plugns"),
-        ("export --json", 1, "there is no store in toolgate-data/store"),
+        ("store export --json", 1, "there is no store in toolgate-data/store"),
         ("audit checkpoint --json", 3, "no host runs on toolgate-data"),
         ("audit verify --json", 1, "there is no store in toolgate-data/store"),
         ("token revoke nobody --json --data .", 1, "there is no token with the name nobody"),

@@ -22,7 +22,8 @@ const REMOVALS_AT: &str = "SELECT position, record FROM commits WHERE source = '
 const REMOVALS: &str = "SELECT position, record FROM commits WHERE source = 'removal' AND position > $1 \
     ORDER BY position LIMIT $2";
 const HEAD: &str = "SELECT position, hash FROM head";
-const LAST_START: &str = "SELECT record FROM commits WHERE source = 'started' ORDER BY position DESC LIMIT 1";
+const LAST_START: &str =
+    "SELECT record FROM commits WHERE source = 'started' AND record IS NOT NULL ORDER BY position DESC LIMIT 1";
 
 fn removal(row: &Row) -> Result<(Position, Removal), StoreFault> {
     let at = position(row, "position")?;
@@ -90,7 +91,8 @@ impl Reader {
     }
 }
 
-/// An entry of the chain. A removed record needs a later removal that names its turn.
+/// An entry of the chain. A removed record needs a later removal that names its turn. One that a salvage did not find needs a removal
+/// that names its position.
 fn entry(row: &Row, removals: &BTreeMap<Position, Removal>) -> Result<ChainEntry, StoreFault> {
     let (head, source) = (head(row)?, rows::read_source(row)?);
     let digest = digest(row, "digest")?;
@@ -104,7 +106,11 @@ fn entry(row: &Row, removals: &BTreeMap<Position, Removal>) -> Result<ChainEntry
             };
             Recorded::Removed { digest, by: removals.get(&by).is_some_and(covers).then_some(by) }
         }
-        (Some(_), _) => Recorded::Missing,
+        (Some(by), _) => {
+            let by = Position(unsigned(by));
+            let covers = |removal: &Removal| removal.lost.contains(&head.position.0);
+            Recorded::Removed { digest, by: removals.get(&by).is_some_and(covers).then_some(by) }
+        }
     };
     Ok(ChainEntry { head, source, record })
 }

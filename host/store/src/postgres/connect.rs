@@ -96,6 +96,12 @@ impl Connector {
         checked
     }
 
+    /// A connection for one long transaction of a command.
+    pub(super) async fn long_session(&self) -> Result<Session, PostgresError> {
+        let pool = self.pool("-c idle_in_transaction_session_timeout=0 -c statement_timeout=0", 1)?;
+        pool.get().await.map(Session::new).map_err(|error| self.unreachable(error))
+    }
+
     async fn session(&self) -> Result<Session, PostgresError> {
         self.writer.get().await.map(Session::new).map_err(|error| self.unreachable(error))
     }

@@ -1,6 +1,7 @@
 //! Why a database cannot be used.
 
 use super::session::Failure;
+use crate::portable::{ExportError, ImportError};
 
 /// Why a database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -73,12 +74,32 @@ pub enum PostgresError {
          start the host again, which ends the calls that rely on the data"
     )]
     LostValues,
+    /// No host has used it.
+    #[error("the database has no turns: no host has used it; correct the connection string")]
+    NoTables,
+    /// An older host wrote it.
+    #[error(
+        "the database has the format {found}, and this toolgate knows {known}; start a host of this version on it, which migrates it"
+    )]
+    NotMigrated { found: i32, known: i32 },
     /// A newer host wrote it.
     #[error("the database has the format {found} and this host knows {known}; start a newer toolgate")]
     Newer { found: i32, known: i32 },
     /// The server refused a statement.
     #[error("the database server refused to {attempted}: {reason}")]
     Refused { attempted: &'static str, reason: String },
+}
+
+impl From<PostgresError> for ExportError {
+    fn from(error: PostgresError) -> Self {
+        Self::Database(Box::new(error))
+    }
+}
+
+impl From<PostgresError> for ImportError {
+    fn from(error: PostgresError) -> Self {
+        Self::Database(Box::new(error))
+    }
 }
 
 impl PostgresError {

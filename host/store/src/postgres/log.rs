@@ -108,7 +108,8 @@ impl Reader {
 
 /// The facts of an entry of a feed.
 fn facts(row: &Row, position: Position) -> Result<Facts, StoreFault> {
-    let (record, what): (&[u8], _) = (column(row, "record")?, || format!("the commit at position {}", position.0));
+    let what = || format!("the commit at position {}", position.0);
+    let record = column::<Option<&[u8]>>(row, "record")?.ok_or_else(|| damaged(what()))?;
     if column(row, "is_end")? {
         let ended = decode(record, EndedTurn::read, what)?;
         return Ok(Facts::Ended(TurnEnding::of(&ended, rows::read_ending(row)?)));

@@ -1,6 +1,7 @@
 //! The format of the tables. Each format is a file of statements. It runs once, in one transaction of a session that has the lock of
 //! the tables.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::Row;
@@ -64,6 +65,17 @@ pub(super) async fn migrate(session: &Session, wait: Duration, me: Option<&str>)
         make(session, found.version, me).await?;
     }
     Lock::TABLES.free(session).await
+}
+
+/// Checks that the tables have the newest format, and changes nothing. An export would leave out what a newer format has.
+pub(super) async fn check(session: &Session) -> Result<(), PostgresError> {
+    let found = found(session).await?.version;
+    match found.cmp(&KNOWN) {
+        Ordering::Less if found == 0 => Err(PostgresError::NoTables),
+        Ordering::Less => Err(PostgresError::NotMigrated { found, known: KNOWN }),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(PostgresError::Newer { found, known: KNOWN }),
+    }
 }
 
 async fn make(session: &Session, found: i32, me: Option<&str>) -> Result<(), PostgresError> {

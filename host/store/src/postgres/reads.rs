@@ -13,6 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::fault::{database_fault, no_answer, pool_fault};
+use super::session::Session;
 use crate::fault::fault;
 
 /// For the faults of reads.
@@ -91,6 +92,11 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// Reads in the transaction of a session.
+    pub(super) fn on(session: Session, attempted: &'static str) -> Self {
+        Self { connection: session.into_connection(), attempted, set_aside: SetAside::default() }
+    }
+
     pub(super) async fn query(
         &self,
         statement: &str,

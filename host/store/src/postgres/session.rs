@@ -4,7 +4,7 @@ use deadpool_postgres::Object;
 use dispatch::ports::StoreFault;
 use futures::future::try_join_all;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row};
+use tokio_postgres::{Error, Row, RowStream};
 
 use super::fault::{database_fault, is_lost, is_overtaken};
 
@@ -90,6 +90,17 @@ impl Session {
     /// Waits for an advisory lock, which the connection has from then on.
     pub(super) async fn lock(&self, key: i64) -> Result<(), Error> {
         self.0.query("SELECT pg_advisory_lock($1)", &[&key]).await.map(drop)
+    }
+
+    /// The rows of a statement as they come, so that any number of them takes little memory.
+    pub(super) async fn stream(&self, statement: &str) -> Result<RowStream, Failure> {
+        let statement = self.0.prepare_cached(statement).await.map_err(Failure::of(ATTEMPTED))?;
+        let parameters = std::iter::empty::<&(dyn ToSql + Sync)>();
+        self.0.query_raw(&statement, parameters).await.map_err(Failure::of(ATTEMPTED))
+    }
+
+    pub(super) fn into_connection(self) -> Object {
+        self.0
     }
 
     /// Whether the connection has ended.

@@ -184,6 +184,12 @@ impl State {
         } else {
             (self.head, self.removal) = (before, None);
         }
+        self.end(is_accepted);
+        done.map(|()| self.head.position)
+    }
+
+    /// Ends the changes of the rows since the last end.
+    pub(super) fn end(&mut self, is_accepted: bool) {
         self.logs.end(is_accepted);
         self.owners.end(is_accepted);
         self.calls.end(is_accepted);
@@ -198,7 +204,6 @@ impl State {
         self.standings.end(is_accepted);
         self.denials.end(is_accepted);
         self.values.end(is_accepted);
-        done.map(|()| self.head.position)
     }
 
     fn check(&mut self, plan: &Plan) -> Result<(), AppendError> {

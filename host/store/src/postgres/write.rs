@@ -47,15 +47,8 @@ impl Writing<'_> {
 
 /// Writes the changes and the mark, extends the lease of the host, and commits all of it.
 pub(super) async fn write(session: &Session, me: &Me, run: i32, state: &State, mark: Mark) -> Result<(), Failure> {
-    let mut writing = Writing { session, sent: Vec::new() };
+    let mut writing = Writing::of(session, state)?;
     writing.logs(state, run);
-    writing.usage(state);
-    writing.turns(state);
-    writing.suspensions(state);
-    writing.audiences(state);
-    writing.calls(state);
-    writing.standings(state)?;
-    writing.values(state);
     if let Some(removal) = &state.removal {
         for (statement, columns) in super::removal::statements(removal, state.head.position) {
             writing.add(1, statement, columns);
@@ -68,8 +61,35 @@ pub(super) async fn write(session: &Session, me: &Me, run: i32, state: &State, m
         vec![Box::new(position), Box::new(hash), Box::new(mark.id), Box::new(name), Box::new(me.lease())];
     writing.add(1, OWN, columns);
     writing.sent.push(Box::pin(session.run("COMMIT")));
-    // All of them are polled, so all are sent, also behind a failed one. The first failure is the cause of the others.
-    join_all(writing.sent).await.into_iter().collect()
+    writing.finish().await
+}
+
+/// Writes the changes of rows, but no commits.
+pub(super) async fn write_rows(session: &Session, state: &State) -> Result<(), Failure> {
+    Writing::of(session, state)?.finish().await
+}
+
+impl<'a> Writing<'a> {
+    /// The changes of rows.
+    fn of(session: &'a Session, state: &State) -> Result<Self, Failure> {
+        let mut writing = Self { session, sent: Vec::new() };
+        if let Some(at) = state.added.retention_time {
+            writing.add(1, RETENTION_TIME, vec![Box::new(millis(at))]);
+        }
+        writing.usage(state);
+        writing.turns(state);
+        writing.suspensions(state);
+        writing.audiences(state);
+        writing.calls(state);
+        writing.standings(state)?;
+        writing.values(state);
+        Ok(writing)
+    }
+
+    /// All of them are polled, so all are sent, also behind a failed one. The first failure is the cause of the others.
+    async fn finish(self) -> Result<(), Failure> {
+        join_all(self.sent).await.into_iter().collect()
+    }
 }
 
 impl Writing<'_> {
@@ -90,9 +110,6 @@ impl Writing<'_> {
                 Box::new(run),
             ],
         );
-        if let Some(at) = state.added.retention_time {
-            self.add(1, RETENTION_TIME, vec![Box::new(millis(at))]);
-        }
     }
 
     /// The usage of principals. The changes of a batch are summed, because a statement changes a row once.

@@ -16,21 +16,19 @@ use std::path::{Path, PathBuf};
 
 use dispatch::ports::{FaultKind, Head, StoreFault, Tampering};
 use domain::{Digest, Timestamp, TurnId};
-use sled::{Batch, IVec};
+use sled::IVec;
 
 use self::opening::Opened;
 use super::blobs::{self, Blobs};
+use super::building::Building;
 use super::folder::{self, Folder, OLDEST};
 use super::tree::{Tree, attempt};
 use super::verify::{VerifyError, verified};
-use super::{VALUES, committer, keys};
+use super::{VALUES, keys};
 use crate::fault::{Cause, fault};
 use crate::{OpenError, StoreSettings};
 
 const SALVAGE: &str = "salvage a store";
-
-/// The entries that are written at once.
-const AT_ONCE: usize = 1_000;
 
 /// The result of a salvage: what was kept, and what is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,7 +121,7 @@ fn salvaged(
     let mut salvage = Salvage {
         source: Tree::new((*db).clone()),
         source_blobs: source.join("blobs"),
-        out: Out { tree: Tree::new((*new_db).clone()), batch: Batch::default(), entries: 0 },
+        out: Building::new(Tree::new((*new_db).clone()), SALVAGE),
         blobs,
         found: Salvaged::default(),
         has_unknown: is_cut,
@@ -133,11 +131,9 @@ fn salvaged(
     salvage.values(&db, &Tree::new(values))?;
     salvage.commits(at)?;
     salvage.derived()?;
-    salvage.out.write()?;
     // Later formats have indexes that follow from the rest. The first open makes them.
-    salvage.out.tree.insert(keys::FORMAT, &[format.clamp(OLDEST, 3)]).map_err(fault(SALVAGE))?;
-    salvage.out.tree.flush().map_err(fault(SALVAGE))?;
-    file.sync().and_then(|()| File::open(new.join("blobs"))?.sync_all()).map_err(fault(SALVAGE))?;
+    salvage.out.finish(format.clamp(OLDEST, 3), &file)?;
+    File::open(new.join("blobs")).and_then(|blobs| blobs.sync_all()).map_err(fault(SALVAGE))?;
     let (found, has_unknown) = (salvage.found, salvage.has_unknown);
     drop((salvage.source, salvage.out, salvage.blobs, new_db, file, db));
     drop((folder_lock, lock));
@@ -156,43 +152,13 @@ fn salvaged(
 struct Salvage {
     source: Tree,
     source_blobs: PathBuf,
-    out: Out,
+    out: Building,
     blobs: Blobs,
     found: Salvaged,
     /// Whether a commit is lost and nothing is known about it.
     has_unknown: bool,
     /// Whether the end of the log may be lost, with any number of commits and values.
     is_cut: bool,
-}
-
-/// The new store.
-struct Out {
-    tree: Tree,
-    batch: Batch,
-    entries: usize,
-}
-
-impl Out {
-    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreFault> {
-        committer::insert(&mut self.batch, key, value);
-        self.count()
-    }
-
-    fn remove(&mut self, key: Vec<u8>) -> Result<(), StoreFault> {
-        self.batch.remove(key);
-        self.count()
-    }
-
-    fn count(&mut self) -> Result<(), StoreFault> {
-        self.entries += 1;
-        if self.entries < AT_ONCE { Ok(()) } else { self.write() }
-    }
-
-    /// Makes everything so far visible to reads.
-    fn write(&mut self) -> Result<(), StoreFault> {
-        self.entries = 0;
-        self.tree.apply_batch(std::mem::take(&mut self.batch)).map_err(fault(SALVAGE))
-    }
 }
 
 impl Salvage {

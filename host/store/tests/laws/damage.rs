@@ -30,7 +30,7 @@ async fn written(folder: &Path) {
             RowChange::Delivery(given::delivery(number, "pager")),
             RowChange::Denied(given::denial(Digest::of(number.to_be_bytes()), number)),
         ];
-        store.append(&with(commit(number, 0, number), index)).await.unwrap();
+        store.append(&with(given::events(number, 0, vec![given::begun(number)]), index)).await.unwrap();
         store.append(&given::record(given::plugin(number))).await.unwrap();
         store.key_value().set("p", "b", &number.to_be_bytes(), &[7; 100], NamespaceQuota::UNBOUNDED).unwrap();
     }

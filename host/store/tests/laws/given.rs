@@ -9,7 +9,7 @@ use domain::{
     CallId, CallIndex, ConversationId, Digest, Event, Json, OwnerId, PluginName, PrincipalId, SuspensionId, Timestamp,
     TurnId,
     effect::Due,
-    event::{CallEvent, HostStarted, PluginChange, PluginEvent},
+    event::{CallEvent, HostStarted, PluginChange, PluginEvent, Rejection},
     standing::StandingRevoked,
     suspension::{SuspensionEnd, SuspensionKind, SuspensionState},
 };
@@ -47,6 +47,19 @@ pub(crate) fn due(at: u64, running: bool) -> Due {
 /// A fact with its own time.
 pub(crate) fn fact(number: u64) -> Event {
     Event::TurnCancelled { by: principal("ann"), at: time(number) }
+}
+
+/// The beginning of a turn in the conversation `c`.
+pub(crate) fn begun(number: u64) -> Event {
+    Event::TurnStarted {
+        turn: turn(number),
+        conversation: conversation("c"),
+        caller: principal("ann"),
+        rejection: Rejection::default(),
+        context: None,
+        parent: None,
+        at: time(number),
+    }
 }
 
 /// The number of a [`fact`].

@@ -305,36 +305,3 @@ async fn a_receipt_that_does_not_fit_its_journal_is_found() {
     let [problem] = &*problems else { panic!("{problems:#?}") };
     assert!(problem.ends_with("the receipt of call 0 does not fit the first 2 entries of its journal"), "{problem}");
 }
-
-#[tokio::test]
-async fn an_export_holds_every_record_as_a_line_of_json() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = opened(folder.path());
-    let index = [RowChange::Suspension(given::row(1, given::OPEN)), journals::names(1, Some(1))];
-    store.append(&with(commit(1, 0, 1), index)).await.unwrap();
-    store.append(&Commit::rows(vec![journals::row(1, 1, journals::entry(0))])).await.unwrap();
-    store.append(&events(1, 1, vec![large_fact(2, 300 << 10)])).await.unwrap();
-    store.append(&given::record(given::plugin(1))).await.unwrap();
-    store.append(&given::started(given::start(1))).await.unwrap();
-    store.key_value().set("p", "b", b"k", b"v", NamespaceQuota::UNBOUNDED).unwrap();
-    let mut out = Vec::new();
-    assert_eq!(store.export(&mut out).unwrap(), 11);
-    let kinds: Vec<String> = std::str::from_utf8(&out)
-        .unwrap()
-        .lines()
-        .map(|line| {
-            let line: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).unwrap();
-            line.keys().next().unwrap().clone()
-        })
-        .collect();
-    let audit = ["audit"; 4];
-    let expected =
-        [&["commit", "commit", "plugin", "started"], audit.as_slice(), &["suspension", "journal_entry", "key_value"]]
-            .concat();
-    assert_eq!(kinds, expected);
-    let line = std::str::from_utf8(&out).unwrap().lines().find(|line| line.contains("journal_entry")).unwrap();
-    let line: serde_json::Value = serde_json::from_str(line).unwrap();
-    let entry = &line["journal_entry"];
-    assert_eq!((entry["turn"].as_str(), entry["call"].as_u64()), (Some(turn(1).to_string().as_str()), Some(0)));
-    assert_eq!(entry["entry"]["record"], serde_json::json!({"result": "xxxxx"}));
-}

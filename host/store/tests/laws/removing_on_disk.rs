@@ -95,7 +95,7 @@ async fn remains_of_a_long_turn_are_no_file_of_sled() {
     assert!(matches!(removed[0].record, Recorded::Removed { by: Some(Position(54_001)), .. }), "{removed:?}");
     let mut lines = Vec::new();
     store.export(&mut lines).unwrap();
-    let last = format!("\"number\":{},\"position\":{COMMITS},", COMMITS - 1);
+    let last = format!("\"number\":{},\"conversation\":\"c\"}}}},\"content\":{{\"removed\"", COMMITS - 1);
     assert_eq!(String::from_utf8(lines).unwrap().matches(&last).count(), 1);
     drop(store);
     assert!(verify(folder.path(), &StoreSettings::default(), Vec::new()).is_ok());
@@ -466,7 +466,10 @@ async fn a_removal_outlives_the_process_and_is_exported() {
     let lines: Vec<serde_json::Value> =
         std::str::from_utf8(&out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<_> = lines.iter().map(|line| line.as_object().unwrap().keys().next().unwrap().as_str()).collect();
-    assert_eq!(kinds, ["removed", "removed", "removal", "audit", "audit", "audit", "call"]);
-    assert_eq!(lines[6]["call"]["call"], "call-1");
-    assert!(lines[0]["removed"]["record"].as_str().unwrap().starts_with("sha256:"));
+    assert_eq!(kinds, ["store", "commit", "commit", "commit", "owner", "call", "end"]);
+    assert_eq!(
+        (&lines[5]["call"]["id"], &lines[1]["commit"]["content"]["removed"]["by"]),
+        (&serde_json::json!("call-1"), &serde_json::json!(3))
+    );
+    assert!(lines[1]["commit"]["content"]["removed"]["digest"].as_str().unwrap().starts_with("sha256:"));
 }

@@ -135,7 +135,7 @@ pub(crate) fn started_in(parent: &Path, options: &str, port: Option<u16>, of: Op
 }
 
 /// The folder of the programs: that of the path, or the newest of Debian's.
-fn programs() -> &'static Path {
+pub(crate) fn programs() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| {
         let on_path = Command::new("sh").args(["-c", "readlink -f \"$(command -v postgres)\""]).output().unwrap();

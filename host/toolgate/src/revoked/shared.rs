@@ -19,7 +19,7 @@ use crate::files::existing;
 use crate::shared_documents::{LOOK, SharedDocuments};
 
 /// The name of the document.
-const DOCUMENT: &str = "ended-sessions";
+pub(crate) const DOCUMENT: &str = "ended-sessions";
 
 /// A request waits at most this long for the document.
 const MAX_READ: Duration = Duration::from_secs(10);

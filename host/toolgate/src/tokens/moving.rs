@@ -7,7 +7,7 @@ use crate::files::{existing, replace};
 use crate::shared_documents::SharedDocuments;
 
 /// Older versions refuse it, because it has a newer version than they know.
-const MARKER: &[u8] = b"{\"version\": 2, \"moved\": true}\n";
+pub(crate) const MARKER: &[u8] = b"{\"version\": 2, \"moved\": true}\n";
 
 impl Tokens {
     /// Moves them to the database, if it has none. If it has some, those of the folder are given up.

@@ -7,6 +7,7 @@ use dispatch::ports::{
 };
 use domain::{Event, StandingId, Timestamp, Turn, TurnId, effect::Due, journal::Entry, standing::StandingRow};
 
+use super::super::building::AT_ONCE;
 use super::super::plan::{Change, Earlier, Plan};
 use super::super::remains::{self, Remains};
 use super::super::tree::{Tree, attempt};
@@ -56,7 +57,7 @@ impl Salvage {
                 if index != keys::LOG {
                     entries.push((key.to_vec(), value.to_vec()));
                 }
-                if entries.len() < super::AT_ONCE { Ok(()) } else { self.take(&mut entries) }
+                if entries.len() < AT_ONCE { Ok(()) } else { self.take(&mut entries) }
             })?;
             self.take(&mut entries)?;
             if !complete || self.is_cut {

@@ -1,0 +1,99 @@
+//! `store import`: fills an empty store with an export.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use clap::Args;
+use dispatch::ports::FaultKind;
+use store::{ImportError, Moved, StoreSettings};
+
+use super::export::print;
+use super::progress::Counted;
+use crate::args::{Data, Turns, folder_instead, unread};
+use crate::commands::Run;
+#[cfg(feature = "postgres")]
+use crate::commands::runtime;
+use crate::report::Report;
+use crate::terminal::Terminal;
+
+/// The bytes that are read at once.
+const BUFFER: usize = 1 << 20;
+
+/// Fill an empty store with an export of `toolgate store export`.
+///
+/// The store is the one that the configuration names: the data folder, or the database of `[store]`. All hosts must be stopped.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolgate store import turns.jsonl --config postgres.toml
+  gunzip < turns.jsonl.gz | toolgate store import - --data /var/lib/toolgate
+
+The audit keeps its positions and hashes. The command verifies it and compares it with the export. If it fails or is killed, the store \
+stays empty.
+
+To a database: keep the data folder. The first host on the database moves its tokens there. To a data folder: the tokens, the ended \
+sessions and the components of the database become files of the folder. Calls that ran at the time of the export run again, as \
+after a kill. Never start a host on the old store again.")]
+pub(super) struct Import {
+    /// The export; `-` reads standard input
+    file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    data: Data,
+}
+
+impl Run for Import {
+    fn run(self, terminal: &Terminal) -> Result<(), Report> {
+        if let Some(report) = folder_instead(&self.file, "an export") {
+            return Err(report.hint("name the file that `toolgate store export` wrote"));
+        }
+        let turns = self.data.turns()?;
+        let input: Box<dyn Read> = if self.file.as_os_str() == "-" {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(&self.file).map_err(|error| unread(self.file.display(), error))?)
+        };
+        let mut input = BufReader::with_capacity(BUFFER, Counted::new(input, "read", terminal));
+        let moved = self.read(&turns, &mut input).map_err(|report| report.hint("nothing was imported"))?;
+        print(moved, "imported", self.json, terminal)
+    }
+}
+
+impl Import {
+    fn read(&self, turns: &Turns, input: &mut dyn BufRead) -> Result<Moved, Report> {
+        match turns {
+            Turns::Folder(folder) => {
+                let data = self.data.folder()?;
+                toolgate::private_folder(&data)?;
+                let mut shared = |shared| toolgate::moving::take_over(&data, shared);
+                let imported = store::import(folder, &StoreSettings::default(), input, &mut shared);
+                imported.map_err(|error| {
+                    report(error, "name another folder with --data, or move `store` out of it if nobody needs it")
+                })
+            }
+            #[cfg(feature = "postgres")]
+            Turns::Database(settings) => {
+                let imported = runtime()?.block_on(store::import_database(settings, input));
+                imported.map_err(|error| {
+                    report(error, "make a new database and name it in `[store]`, or drop the schema `toolgate` if nobody needs it")
+                })
+            }
+        }
+    }
+}
+
+fn report(error: ImportError, if_not_empty: &str) -> Report {
+    let hint = match &error {
+        ImportError::NotEmpty { .. } => if_not_empty,
+        ImportError::Damaged { .. } | ImportError::Truncated { .. } | ImportError::Altered(_) => {
+            "export again, and copy the file whole"
+        }
+        ImportError::NotAnExport => "name a file that `toolgate store export` wrote",
+        ImportError::Store(fault) if fault.kind == FaultKind::NoSpace => "free some space on the disk of the store",
+        _ => return error.into(),
+    };
+    Report::from(error).hint(hint)
+}

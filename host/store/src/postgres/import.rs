@@ -1,0 +1,312 @@
+//! Fills an empty database from the portable form of a store (`portable.rs`), in one transaction. It has the lock of the head, so a
+//! host that starts meanwhile waits, and finds all of it or nothing.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+use dispatch::ports::{Commit, DeliveryRow, Footprint, Head, RowChange, Source, StoreFault, Walk};
+use domain::{Event, PrincipalId, Turn, TurnId};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::connect::Connector;
+use super::plan::Plan;
+use super::reads::Reader;
+use super::rows::{self, column, decode, of_turn, signed, turn, unsigned};
+use super::session::{Failure, Session, column_of};
+use super::settings::PostgresSettings;
+use super::state::{EndedRow, EntryRow, JournalHead, RunLogRow, State};
+use super::write::write_rows;
+use crate::portable::{self, CommitItem, Content, EntryItem, ImportError, Item, LineReader, Moved, Shared, same_head};
+use crate::record;
+
+/// The operation that fails.
+const IMPORT: &str = "import a store";
+
+/// A host that starts meanwhile waits for this lock.
+const LOCK: &str = "SELECT position FROM head FOR UPDATE";
+const HOSTS: &str = "SELECT name FROM hosts WHERE lease_until > clock_timestamp() ORDER BY name LIMIT 1";
+/// A host that comes back finds that it has ended.
+const FORGET_HOSTS: &str = "DELETE FROM hosts";
+const COMMITS: &str = "INSERT INTO commits (position, hash, source, turn, number, conversation, record, digest, removed_by) \
+    SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::bytea[], $8::bytea[], \
+    $9::bigint[])";
+const DOCUMENT: &str = "INSERT INTO documents (name, body) VALUES ($1, $2)";
+const COMPONENT: &str =
+    "INSERT INTO components (digest, bytes, record, last_live) VALUES ($1, $2, $3, clock_timestamp())";
+const HEAD: &str = "UPDATE head SET position = $1, hash = $2";
+const TURNS: &str = "SELECT turn FROM commits WHERE source = 'turn' AND number = 0 AND record IS NOT NULL AND turn > $1 \
+    AND NOT EXISTS (SELECT FROM ended_turns WHERE ended_turns.turn = commits.turn) ORDER BY turn LIMIT 64";
+const LOGS: &str = "SELECT turn, record FROM commits WHERE source = 'turn' AND turn = ANY ($1) ORDER BY turn, number";
+const JOURNALS: &str =
+    "SELECT coalesce(sum(octet_length(record)), 0)::bigint AS bytes FROM journal_entries WHERE turn = $1";
+const KEPT: &str =
+    "INSERT INTO kept (principal, bytes) SELECT caller, sum(bytes)::bigint FROM ended_turns GROUP BY caller";
+
+/// The trigger would change the row of a namespace for each value, and each change in a transaction makes the next one slower.
+const WITHOUT_TRIGGER: &str = "ALTER TABLE plugin_values DISABLE TRIGGER count_values";
+const WITH_TRIGGER: &str = "ALTER TABLE plugin_values ENABLE TRIGGER count_values";
+/// As the migration to format 3 does it.
+const USAGE: &str = "INSERT INTO plugin_usage (namespace, bytes, keys) \
+    SELECT substr(key, 3, named), sum(octet_length(key) - named - 4 + octet_length(value)), count(*) \
+    FROM (SELECT key, value, get_byte(key, 0) * 256 + get_byte(key, 1) AS named FROM plugin_values) AS entries GROUP BY 1";
+
+/// The tables that are empty in a new database, and what they have.
+const TABLES: [(&str, &str); 5] = [
+    ("commits", "commits"),
+    ("conversations", "conversations"),
+    ("plugin_values", "data of plugins"),
+    ("documents", "tokens"),
+    ("components", "components"),
+];
+
+/// The rows that are written at once, and their bytes.
+const ROWS_AT_ONCE: usize = 1_000;
+const BYTES_AT_ONCE: usize = 8 << 20;
+
+/// The entries of the audit that are verified at once.
+const VERIFIED_AT_ONCE: usize = 1_000;
+
+/// Fills an empty database that no host uses. After an error or a kill, it is empty.
+///
+/// # Errors
+/// [`ImportError`].
+pub async fn import(settings: &PostgresSettings, input: &mut dyn BufRead) -> Result<Moved, ImportError> {
+    let mut lines = LineReader::begin(input)?;
+    let connector = Connector::new(settings, Vec::new())?;
+    connector.check().await?;
+    let session = connector.long_session().await?;
+    match imported(&session, &mut lines).await {
+        Ok(()) => commit(Reader::on(session, IMPORT), lines.moved()).await,
+        Err(error) => {
+            session.close();
+            Err(error)
+        }
+    }
+}
+
+async fn imported(session: &Session, lines: &mut LineReader<'_>) -> Result<(), ImportError> {
+    session.run("BEGIN").await.map_err(program)?;
+    session.query(LOCK, &[]).await.map_err(program)?;
+    if let Some(host) = session.query(HOSTS, &[]).await.map_err(program)?.first() {
+        return Err(ImportError::InUse { host: column(host, "name")? });
+    }
+    for (table, content) in TABLES {
+        let found = format!("SELECT EXISTS (SELECT FROM {table}) AS is_there");
+        let found = session.query(&found, &[]).await.map_err(program)?;
+        let is_there = found.first().map(|row| column(row, "is_there")).transpose()?;
+        if is_there != Some(false) {
+            return Err(ImportError::NotEmpty { target: "the database".to_owned(), content: content.to_owned() });
+        }
+    }
+    session.execute(FORGET_HOSTS, &[]).await.map_err(program)?;
+    session.run(WITHOUT_TRIGGER).await.map_err(program)?;
+    let mut import = Import { session, commits: Vec::new(), state: State::default(), rows: 0, bytes: 0 };
+    while let Some(item) = lines.next()? {
+        match item {
+            Item::Shared(shared) => keep(session, shared).await.map_err(program)?,
+            item => import.item(item),
+        }
+        if import.rows >= ROWS_AT_ONCE || import.bytes >= BYTES_AT_ONCE {
+            import.write().await.map_err(program)?;
+        }
+    }
+    import.write().await.map_err(program)?;
+    import.open_turns().await?;
+    session.execute(USAGE, &[]).await.map_err(program)?;
+    session.run(WITH_TRIGGER).await.map_err(program)?;
+    let Head { position, hash } = lines.head();
+    let hash = hash.as_bytes().as_slice();
+    session.execute(HEAD, &[&signed(position.0), &hash]).await.map_err(program)?;
+    Ok(())
+}
+
+/// Verifies the audit as the database has it, and commits.
+async fn commit(reader: Reader, moved: Moved) -> Result<Moved, ImportError> {
+    let mut walk = Walk::new(Vec::new());
+    loop {
+        let entries = reader.chain(walk.head().position, VERIFIED_AT_ONCE).await?;
+        for entry in &entries {
+            walk.step(entry).map_err(ImportError::Unverified)?;
+        }
+        if entries.is_empty() {
+            break;
+        }
+    }
+    let found = walk.end(reader.head().await?).map_err(ImportError::Unverified)?;
+    same_head(moved.head, found)?;
+    reader.query("COMMIT", &[]).await?;
+    Ok(moved)
+}
+
+async fn keep(session: &Session, shared: Shared) -> Result<(), Failure> {
+    let done = match shared {
+        Shared::Document { name, body } => session.execute(DOCUMENT, &[&name, &body]).await,
+        Shared::Component { digest, bytes, record } => {
+            session.execute(COMPONENT, &[&digest.as_bytes().as_slice(), &bytes, &record]).await
+        }
+    };
+    done.map(drop)
+}
+
+fn program(failure: Failure) -> ImportError {
+    ImportError::Store(failure.into())
+}
+
+struct Import<'a> {
+    session: &'a Session,
+    commits: Vec<CommitItem>,
+    state: State,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Import<'_> {
+    fn item(&mut self, item: Item) {
+        let state = &mut self.state;
+        self.rows += 1;
+        self.bytes += size(&item);
+        match item {
+            Item::RetentionTime(at) => state.added.retention_time = Some(at),
+            Item::Commit(commit) => self.commits.push(commit),
+            Item::Owner(conversation, owner) => state.owners.put(conversation, owner),
+            Item::Call(conversation, id, turn) => state.calls.put((conversation, id), turn),
+            Item::Suspension(suspension) => state.suspensions.put(suspension.row.id, recorded(suspension)),
+            Item::Ended { position, end, bytes, ended } => {
+                let row = EndedRow { ended: ended.row, end, position, bytes, record: ended.record };
+                state.ended.put(row.ended.turn, row);
+            }
+            Item::Standing(standing) => state.standings.put(standing.row.standing.id, standing.row),
+            Item::Denial(denial) => state.denials.put((denial.conversation, denial.alike), denial.at),
+            Item::Delivery(delivery) => {
+                let DeliveryRow { report, webhook, .. } = &delivery.row;
+                let key = (report.subject(), report.number(), webhook.clone());
+                state.deliveries.put(key, recorded(delivery));
+            }
+            Item::RunLog(log) => {
+                let key = (log.row.turn, log.row.call, log.row.run);
+                state.run_logs.put(key, RunLogRow { written: log.row.written, record: log.record });
+            }
+            Item::Journal { turn, call, run, length } => state.journals.put((turn, call), JournalHead { run, length }),
+            Item::JournalEntry(EntryItem { turn, call, entry }) => {
+                let (number, record) = (entry.row.number, entry.record);
+                state.added.entries.push(EntryRow { turn, call, number, record });
+            }
+            Item::Value { key, value } => state.values.put(key, value),
+            Item::Shared(_) => {}
+        }
+    }
+
+    /// Writes what has come.
+    async fn write(&mut self) -> Result<(), Failure> {
+        (self.rows, self.bytes) = (0, 0);
+        let commits = std::mem::take(&mut self.commits);
+        let mut state = std::mem::take(&mut self.state);
+        for commit in &commits {
+            if let (Content::Record(_, calls), Source::Turn { turn, .. }) = (&commit.content, commit.source) {
+                let keys = calls.iter().zip(&commit.conversation).map(|(id, of)| (of.clone(), id.clone()));
+                keys.for_each(|key| state.calls.put(key, turn));
+            }
+        }
+        state.end(true);
+        if !commits.is_empty() {
+            self.write_commits(&commits).await?;
+        }
+        write_rows(self.session, &state).await
+    }
+
+    async fn write_commits(&self, commits: &[CommitItem]) -> Result<(), Failure> {
+        let of_turn = |commit: &CommitItem| match commit.source {
+            Source::Turn { turn, number } => Some((rows::of_turn(turn), i64::from(number))),
+            _ => None,
+        };
+        let removed = |commit: &CommitItem| match &commit.content {
+            Content::Removed { digest, by } => Some((digest.as_bytes().to_vec(), signed(by.0))),
+            Content::Record(..) => None,
+        };
+        let record = |commit: &CommitItem| match &commit.content {
+            Content::Record(record, _) => Some(record.clone()),
+            Content::Removed { .. } => None,
+        };
+        let columns = [
+            column_of(commits, |commit| signed(commit.head.position.0)),
+            column_of(commits, |commit| commit.head.hash.as_bytes().to_vec()),
+            column_of(commits, |commit| rows::source(commit.source)),
+            column_of(commits, |commit| of_turn(commit).map(|(turn, _)| turn)),
+            column_of(commits, |commit| of_turn(commit).map(|(_, number)| number)),
+            column_of(commits, |commit| commit.conversation.as_ref().map(ToString::to_string)),
+            column_of(commits, record),
+            column_of(commits, |commit| removed(commit).map(|(digest, _)| digest)),
+            column_of(commits, |commit| removed(commit).map(|(_, by)| by)),
+        ];
+        let columns: Vec<_> = columns.iter().map(|column| &**column as _).collect();
+        self.session.execute(COMMITS, &columns).await.map(drop)
+    }
+
+    /// Makes the rows that follow from the logs of open turns, and the usage of all.
+    async fn open_turns(&mut self) -> Result<(), ImportError> {
+        self.session.execute(KEPT, &[]).await.map_err(program)?;
+        let mut after = Uuid::nil();
+        loop {
+            let page = self.session.query(TURNS, &[&after]).await.map_err(program)?;
+            let turns = page.iter().map(|row| turn(row, "turn").map(of_turn)).collect::<Result<Vec<_>, _>>()?;
+            let Some(last) = turns.last() else { return Ok(()) };
+            after = *last;
+            let rows = self.session.query(LOGS, &[&turns]).await.map_err(program)?;
+            let mut logs = BTreeMap::<TurnId, Vec<&Row>>::new();
+            for row in &rows {
+                logs.entry(turn(row, "turn")?).or_default().push(row);
+            }
+            for log in logs.values() {
+                self.open_turn(log).await?;
+            }
+            self.write().await.map_err(program)?;
+        }
+    }
+
+    async fn open_turn(&mut self, log: &[&Row]) -> Result<(), ImportError> {
+        let (mut events, mut bytes) = (Vec::<Event>::new(), 0);
+        for row in log {
+            let record: &[u8] = column(row, "record")?;
+            bytes += record.len() as u64;
+            events.append(&mut decode(record, record::read_events, || "a log".to_owned())?);
+        }
+        let Some(turn) = Turn::replay(&events) else { return Ok(()) };
+        let journals = self.session.query(JOURNALS, &[&of_turn(turn.id)]).await.map_err(program)?;
+        let journals = journals.first().map(|row| column(row, "bytes")).transpose()?.map_or(0, unsigned);
+        let caller: PrincipalId = turn.caller.clone();
+        let derived = dispatch::index_rows(&events, &turn).into_iter();
+        let derived = derived.filter(|row| matches!(row, RowChange::Due { .. } | RowChange::Audience(_)));
+        let (principal, less) = (caller.clone(), Footprint::default());
+        let open = RowChange::Open { principal, less, more: Footprint::of(&turn) };
+        let plan = Plan::of(Commit::rows(derived.chain([open]).collect()))?;
+        self.state.commit(&plan).map_err(|error| StoreFault::of_program(IMPORT, error.to_string()))?;
+        self.state.added.kept.push((caller, signed(bytes + journals)));
+        Ok(())
+    }
+}
+
+fn recorded<T>(of: portable::Recorded<T>) -> super::state::Recorded<T> {
+    super::state::Recorded { row: of.row, record: of.record }
+}
+
+/// About as many bytes as an item adds to a batch.
+fn size(item: &Item) -> usize {
+    match item {
+        Item::Commit(CommitItem { content: Content::Record(record, _), .. }) => record.len(),
+        Item::Suspension(portable::Recorded { record, .. }) => record.len(),
+        Item::Ended { ended, .. } => ended.record.len(),
+        Item::Standing(standing) => standing.record.len(),
+        Item::Delivery(delivery) => delivery.record.len(),
+        Item::RunLog(log) => log.record.len(),
+        Item::JournalEntry(entry) => entry.entry.record.len(),
+        Item::Value { key, value } => key.len() + value.len(),
+        Item::Commit(_)
+        | Item::Shared(_)
+        | Item::RetentionTime(_)
+        | Item::Owner(..)
+        | Item::Call(..)
+        | Item::Denial(_)
+        | Item::Journal { .. } => 0,
+    }
+}
