@@ -106,7 +106,7 @@ pub(crate) fn start(options: &str) -> PathBuf {
 /// Starts a standby of a server. It ends with this process.
 #[allow(dead_code, reason = "few tests need one")]
 pub(crate) fn standby(of: &Path) -> PathBuf {
-    started_in(&parent(), "", None, Some(of)).expect("the standby starts")
+    started_in(&parent(), "", None, Some(of)).unwrap_or_else(|| panic!("the standby does not start"))
 }
 
 /// Starts a server, with TLS on a port of `127.0.0.1` if there is one. Returns its folder. `None`: it does not start.
