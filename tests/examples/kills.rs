@@ -64,7 +64,7 @@ fn run() -> Result<()> {
 
 fn of_the_host(rounds: u32, seed: u64) {
     println!("kills: {rounds} rounds, seed {seed}");
-    let tally = kills::run(Plan { rounds, seed, checked_every: 1, disturbed: true, say });
+    let tally = kills::run(Plan { rounds, seed, checked_every: 1, disturbed: true, say }, &String::new);
     println!("{tally:#?}");
     println!(
         "kills: {rounds} rounds, seed {seed}: nothing acknowledged was lost, nothing ran twice, the audit verifies"

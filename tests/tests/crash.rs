@@ -10,7 +10,7 @@ const ROUNDS: u32 = 200;
 #[test]
 fn two_hundred_kills_lose_nothing_and_repeat_nothing() {
     let plan = Plan { rounds: ROUNDS, seed: 0x7001_6a7e, checked_every: ROUNDS, disturbed: false, say };
-    let tally = kills::run(plan);
+    let tally = kills::run(plan, &String::new);
     assert_eq!(tally.kills, ROUNDS);
     say(&format!("{tally:?}"));
 }

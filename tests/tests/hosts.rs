@@ -11,7 +11,7 @@ mod named;
 use std::fs;
 use std::process::Command;
 
-use named::host;
+use named::{host, setup};
 use serde_json::{Value, json};
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{outcomes, path, suspension_of};
@@ -117,6 +117,54 @@ fn followers_hear_of_commits_at_another_host() {
 }
 
 #[test]
+fn follower_goes_on_at_another_host_where_it_left_off() {
+    let Some((a, b)) = two(&["lab"]) else { return };
+    let first = a.agent.submit("c", json!([{"id": "one", "tool": "gated_key", "arguments": {"ms": 1}}]));
+    let mut events = a.agent.events("/v1/conversations/c/events");
+    let suspended = events.until(|event| event.data.to_string().contains(&suspension_of(&first)) && event.id.is_some());
+    let last = suspended.last().unwrap().id.clone().unwrap();
+    let second = a.agent.submit("c", json!([{"id": "two", "tool": "gated_key", "arguments": {"ms": 1}}]));
+    let mut elsewhere = b.agent.events_after("/v1/conversations/c/events", Some(&last));
+    let missed = elsewhere.until(|event| event.data.to_string().contains(&suspension_of(&second)));
+    assert!(missed.iter().all(|event| !event.data.to_string().contains(&suspension_of(&first))), "{missed:?}");
+    assert_eq!(missed[0].name, "turn.started");
+}
+
+#[test]
+fn client_at_another_host_runs_a_call() {
+    let Some((a, b)) = two(&["browser"]) else { return };
+    // The conversation has an owner.
+    let opened = a.agent.submit("c", json!([{"id": "no", "tool": "none", "arguments": {}}]));
+    assert_eq!(outcomes(&opened), ["failed(unknown_tool)"]);
+    let mut page = b.page.events("/v1/conversations/c/events?client=get_location");
+    let waits = a.agent.submit("c", json!([{"id": "where", "tool": "get_location", "arguments": {}}]));
+    let asked = page.until(|event| event.data["kind"] == "client_exec").pop().unwrap();
+    let place = json!({"latitude": 52.5, "longitude": 13.4, "accuracy": 20});
+    let suspension = asked.data["suspension"].as_str().unwrap();
+    let _ = b.page.resolve(suspension, json!({"decision": "result", "data": place})).ok(200);
+    let settled = a.agent.settled(&waits);
+    assert_eq!((outcomes(&settled), &settled["calls"][0]["content"]["result"]), (vec!["ok".to_owned()], &place));
+}
+
+#[test]
+fn call_that_a_stopping_host_cannot_end_goes_on_elsewhere() {
+    if Part::Postgres.is_left_out() {
+        return;
+    }
+    let (_, url) = server::database();
+    let hasty = "[server]\ndrain_seconds = 0";
+    let mut a = setup(&url, "a", 10, &["lab"], None).tables(hasty).start();
+    let b = setup(&url, "b", 10, &["lab"], Some(&a)).tables(hasty).start();
+    let sleeps = json!([{"id": "long", "tool": "sleep", "arguments": {"ms": 30_000}}]);
+    let runs = a.agent.post("/v1/conversations/c/turns", &json!({"calls": sleeps})).ok(201);
+    a.agent.until(&path(&runs), |turn| (turn.json()["calls"][0]["attempt"] == 1).then_some(()));
+    a.terminate();
+    assert_eq!(a.wait(), Some(0));
+    b.agent.until(&path(&runs), |turn| (turn.json()["calls"][0]["attempt"] == 2).then_some(()));
+    let _ = b.agent.post(&format!("{}/cancel", path(&runs)), &json!({})).ok(200);
+}
+
+#[test]
 fn another_host_with_the_same_name_or_another_secret_is_refused() {
     if Part::Postgres.is_left_out() {
         return;
@@ -124,11 +172,11 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
     let (_, url) = server::database();
     let first = host(&url, "a", &[], None);
     let table = |name: &str| format!("[store]\nurl = \"{url}\"\nhost = \"{name}\"\nkey_file = \"shared\"");
-    let setup = |name: &str| Setup::with(&[]).tables(&table(name)).beside(&first);
-    let same = setup("a").file("shared", "a secret of at least thirty-two bytes").prepare();
+    let beside = |name: &str| Setup::with(&[]).tables(&table(name)).beside(&first);
+    let same = beside("a").file("shared", "a secret of at least thirty-two bytes").prepare();
     let refused = same.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert!(refused.code != 0 && refused.err.contains("another host"), "{}", refused.err);
-    let other = setup("b").file("shared", "another secret of at least thirty-two bytes").prepare();
+    let other = beside("b").file("shared", "another secret of at least thirty-two bytes").prepare();
     let refused = other.cli(None, &["serve", "--listen", "127.0.0.1:0"]);
     assert!(refused.code != 0 && refused.err.contains("key_file"), "{}", refused.err);
     fs::write(other.folder().join("shared"), "a secret of at least thirty-two bytes").unwrap();

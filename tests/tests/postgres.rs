@@ -8,8 +8,9 @@ mod server;
 use std::fs;
 
 use serde_json::{Value, json};
-use toolgate_tests::host::{Host, Setup};
+use toolgate_tests::host::{Host, Setup, say};
 use toolgate_tests::http::{outcomes, path, suspension_of};
+use toolgate_tests::kills::{self, Plan};
 use toolgate_tests::parts::Part;
 
 fn balance(host: &Host, account: &str) -> Value {
@@ -52,6 +53,17 @@ fn killed_host_goes_on_from_its_database() {
     assert_eq!(balance(&host, "alice"), json!(900));
     let verified = host.cli(Some(&host.admin), &["audit", "verify", "--url", &host.admin.url()]);
     assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+}
+
+#[test]
+fn sixty_kills_lose_nothing_and_repeat_nothing() {
+    if Part::Postgres.is_left_out() {
+        return;
+    }
+    let plan = Plan { rounds: 60, seed: 0x7067, checked_every: 60, disturbed: false, say };
+    let tally = kills::run(plan, &|| format!("store = \"{}\"", server::database().1));
+    assert_eq!(tally.kills, 60);
+    say(&format!("{tally:?}"));
 }
 
 #[test]

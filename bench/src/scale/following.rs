@@ -15,8 +15,8 @@ use crate::table::Table;
 
 const CONVERSATION: &str = "followed";
 
-/// The hosts poll this often, in milliseconds.
-const POLLS: u64 = 100;
+/// The pauses between two turns are up to this many milliseconds, so that they are at any time since the last hint and the last poll.
+const MAX_PAUSE: u64 = 100;
 
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
@@ -29,7 +29,7 @@ pub(super) async fn following(cluster: &Cluster, sizes: Sizes) -> Result<()> {
     let mut times = [Samples::default(), Samples::default()];
     for n in 0..sizes.followed {
         // At another time between two polls for each commit.
-        pause(n as u64 * 37 % POLLS).await;
+        pause(n as u64 * 37 % MAX_PAUSE).await;
         let id = format!("followed{n}.");
         let path = format!("/v1/conversations/{CONVERSATION}/turns");
         let (status, answer) = connection.post(&path, &body(&id, false)).await?;

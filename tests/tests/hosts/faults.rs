@@ -5,6 +5,7 @@
 mod checks;
 mod load;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,6 +30,14 @@ const CONNECTIONS: &str = "FROM pg_stat_activity WHERE backend_type = 'client ba
 const LEASE: u32 = 4;
 /// Faults of one database. After them, the next begins empty.
 const PER_DATABASE: u32 = 200;
+/// The kinds of faults, and the number of faults after which each has happened.
+const KINDS: usize = 8;
+const ENOUGH: usize = 60;
+const CUTS: [(Cut, &str); 3] = [
+    (Cut::BeforeAll, "a connection was cut before a transaction was written"),
+    (Cut::BeforeCommit, "a connection was cut before a COMMIT"),
+    (Cut::BehindCommit, "the answer to a COMMIT was lost"),
+];
 const ACCOUNTS: usize = 6;
 const OPENED_WITH: i64 = 1_000_000;
 
@@ -90,25 +99,25 @@ impl World {
     }
 
     /// One fault. Returns its name.
-    fn disturb(&mut self) -> String {
+    fn disturb(&mut self) -> &'static str {
         let at = self.random.below(self.hosts.len());
         match self.random.below(16) {
             0..5 => {
                 self.hosts[at].end();
                 self.progress(3);
-                "a host was killed".to_owned()
+                "a host was killed"
             }
             5 => {
                 self.pause(at);
-                "a host was paused beyond its lease".to_owned()
+                "a host was paused beyond its lease"
             }
             6..8 => {
                 self.query(&format!("SELECT count(pg_terminate_backend(pid)) {CONNECTIONS}"));
-                "all connections to the database ended".to_owned()
+                "all connections to the database ended"
             }
             8 => {
                 self.crash();
-                "the database server crashed".to_owned()
+                "the database server crashed"
             }
             9..11 => {
                 let cuts = self.proxies[at].cuts();
@@ -116,14 +125,14 @@ impl World {
                 self.until_cut(at, cuts);
                 self.crash();
                 self.proxies[at].close(false);
-                "the database server crashed after a COMMIT and before its answer".to_owned()
+                "the database server crashed after a COMMIT and before its answer"
             }
             _ => {
-                let cut = *self.random.pick(&[Cut::BeforeAll, Cut::BeforeCommit, Cut::BehindCommit]);
+                let (cut, name) = *self.random.pick(&CUTS);
                 let (cuts, times) = (self.proxies[at].cuts(), 1 + self.random.below(3));
                 self.proxies[at].cut(cut, times);
                 self.until_cut(at, cuts);
-                format!("a connection was cut: {cut:?}")
+                name
             }
         }
     }
@@ -187,12 +196,15 @@ fn one_database(faults: Range<u32>, seed: u64) {
     };
     let submitters: Vec<_> = (0..3).map(|number| start(number, load::submit)).collect();
     let answerers: Vec<_> = (3..6).map(|number| start(number, load::answer)).collect();
+    let (number, mut kinds) = (faults.len(), BTreeSet::new());
     for fault in faults {
         world.progress(8);
         let name = world.disturb();
+        kinds.insert(name);
         say(&format!("fault {}: {name}", fault + 1));
         world.mend();
     }
+    assert!(number < ENOUGH || kinds.len() == KINDS, "{number} faults were only {kinds:?}");
     world.record.no_more_turns();
     submitters.into_iter().for_each(|thread| thread.join().unwrap());
     checks::until_settled(&mut world);

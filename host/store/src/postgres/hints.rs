@@ -23,8 +23,10 @@ const ATTEMPTED: &str = "send hints to other hosts";
 const LISTEN: &str = "LISTEN toolgate";
 const TELL: &str = "SELECT pg_notify('toolgate', $1)";
 
-/// The shortest time between two hints of a host, and between two attempts to connect.
-const PAUSE: Duration = Duration::from_millis(10);
+/// The shortest time between two hints of a host.
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
+
+/// The shortest time between two attempts to connect.
 const RECONNECT: Duration = Duration::from_secs(1);
 
 /// The hints of the other hosts.

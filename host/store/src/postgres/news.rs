@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_postgres::Row;
 
-use super::hints::Hints;
+use super::hints::{Hints, PAUSE};
 use super::life::Members;
 use super::reads::Reads;
 use super::rows::{self, column, limit, signed};
@@ -37,6 +37,8 @@ pub(super) struct Poller {
     seen: Position,
     members: watch::Receiver<Members>,
     hints: Arc<Hints>,
+    /// The shortest time between two polls: each other host sends hints.
+    pauses: Interval,
     /// The time between two polls otherwise.
     seldom: Duration,
     /// The number of ends of hosts that was reported.
@@ -54,7 +56,9 @@ impl Poller {
         (hints, seldom): (Arc<Hints>, Duration),
     ) -> (Self, mpsc::Receiver<News>) {
         let (news, reader) = mpsc::channel(1);
-        (Self { requests, run, seen, members, hints, seldom, ended: 0, news }, reader)
+        let mut pauses = interval(PAUSE);
+        pauses.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        (Self { requests, run, seen, members, hints, pauses, seldom, ended: 0, news }, reader)
     }
 
     /// Returns when the store is closed or takes no commits any more.
@@ -83,6 +87,7 @@ impl Poller {
                     continue;
                 }
             }
+            self.pauses.tick().await;
             match self.poll().await {
                 Ok(Some(news)) => return Some(news),
                 Ok(None) => {}

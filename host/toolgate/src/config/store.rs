@@ -33,7 +33,7 @@ pub struct StoreTable {
     /// The file with the password, relative to the configuration. A line break at its end is ignored.
     #[serde(default)]
     pub password_file: Option<PathBuf>,
-    /// The number of connections for reads. There are four for the data of plugins and one for commits besides. Default: 8.
+    /// The number of connections for reads. A host has 13 others besides. Default: 8.
     #[serde(default)]
     pub connections: Option<NonZeroU32>,
     /// The name of this host among the hosts on the database: 1 to 64 letters, digits, `-`, `_` and `.`. Default: "toolgate".
