@@ -63,7 +63,7 @@ pub enum ExportError {
     Write(#[source] io::Error),
 }
 
-/// Why nothing was imported.
+/// Why nothing was imported, or why this is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("cannot read the export")]
@@ -86,6 +86,10 @@ pub enum ImportError {
     InUse { host: String },
     #[error("the audit of the export cannot be verified")]
     Unverified(#[source] Tampering),
+    #[error(
+        "the database did not answer at the end, so all or nothing is imported; an import into a database that has it is refused"
+    )]
+    Unanswered(#[source] StoreFault),
     #[error("the audit ends at {found}, and the first line says {expected}")]
     OtherHead { expected: Head, found: Head },
     #[error(transparent)]

@@ -30,6 +30,7 @@ mod plan;
 mod reads;
 mod removal;
 mod rows;
+mod servers;
 mod session;
 mod settings;
 mod standing;
@@ -120,7 +121,7 @@ impl PostgresStore {
             deadline.min(settings.lease / 3),
             life::ATTEMPTED,
         );
-        let (values, (config, tls)) = (connector.values(settings.values)?, connector.hints());
+        let (values, (config, servers)) = (connector.values(settings.values)?, connector.hints());
 
         let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));
         let of_host = fence.clone();
@@ -147,7 +148,7 @@ impl PostgresStore {
         let (hints, looks) = (Arc::default(), settings.poll);
         let messenger = Messenger {
             config,
-            tls,
+            servers,
             name: me.name().to_owned(),
             deadline,
             members: members.clone(),

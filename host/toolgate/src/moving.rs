@@ -10,7 +10,8 @@ use crate::files::{existing, replace};
 use crate::revoked;
 use crate::tokens::{self, MARKER};
 
-/// Makes the file of a data folder for a part of an export. Tokens of the folder itself are not replaced.
+/// Makes the file of a data folder for a part of an export. Tokens of the folder itself are not replaced, and its revoked sessions stay
+/// revoked.
 ///
 /// # Errors
 /// Faults of the disk, other tokens in the folder, and documents of a newer toolgate.
@@ -22,9 +23,10 @@ pub fn take_over(data: &Path, shared: Shared) -> io::Result<()> {
                 let message = format!("{} has other tokens; move it out of the folder", path.display());
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
+            tokens::check(&body, &path).map_err(io::Error::other)?;
             replace(&path, &body)
         }
-        Shared::Document { name, body } if name == revoked::DOCUMENT => replace(&data.join(revoked::FILE), &body),
+        Shared::Document { name, body } if name == revoked::DOCUMENT => revoked::add(&data.join(revoked::FILE), &body),
         Shared::Document { name, .. } => Err(io::Error::other(format!("`{name}` is not known; use a newer toolgate"))),
         Shared::Component { digest, bytes, record } => {
             let folder = data.join("components");

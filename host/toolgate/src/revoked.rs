@@ -24,12 +24,20 @@ use tokio::sync::{mpsc, oneshot};
 use self::file::RevokedLog;
 use self::known::Known;
 pub(crate) use self::shared::{DOCUMENT, RevokedShared};
+use crate::files::{existing, replace};
 
 /// The name of the file in a data folder.
 pub(crate) const FILE: &str = "ended-sessions";
 
 /// The maximal number of log-outs in the queue of the thread. Others wait until it has room.
 const QUEUE: usize = 256;
+
+/// Adds the revoked sessions of a document to those of a file.
+pub(crate) fn add(path: &Path, document: &[u8]) -> io::Result<()> {
+    let own = existing(std::fs::read(path))?.unwrap_or_default();
+    let both = [document, &own].concat();
+    replace(path, &file::text(&file::parse_all(&both, path, Timestamp::from_millis(0))?))
+}
 
 /// The revoked sessions of a data folder.
 #[derive(Debug, Clone)]

@@ -146,6 +146,11 @@ enum Place {
     Shared(Arc<SharedDocuments>),
 }
 
+/// Whether a document can be the file of a data folder.
+pub(crate) fn check(document: &[u8], path: &Path) -> Result<(), TokenError> {
+    file::Content::parse(document, path).map(drop)
+}
+
 impl Tokens {
     /// The tokens in a data folder. The file may be missing.
     ///

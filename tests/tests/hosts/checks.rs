@@ -85,6 +85,7 @@ pub(super) fn check(hosts: &[Host], record: &Record) {
             }
         }
     }
+    assert!(books.moved > 0, "no transfer succeeded");
     assert!(by_call.is_empty(), "answers to calls that nobody submitted: {by_call:?}");
     for (number, expected) in books.balances.iter().enumerate() {
         let turn = hosts[0].agent.call("balances", "ledger_balance", json!({"account": format!("a{number}")}));

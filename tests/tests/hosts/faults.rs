@@ -41,10 +41,9 @@ const CUTS: [(Cut, &str); 3] = [
 const ACCOUNTS: usize = 6;
 const OPENED_WITH: i64 = 1_000_000;
 
-/// Sends a signal to a process.
-fn signal(process: impl ToString, signal: &str) {
-    let sent = Command::new("kill").args([signal, &process.to_string()]).status().unwrap();
-    assert!(sent.success());
+/// Sends a signal to a process. Returns whether there is one.
+fn sent(process: impl ToString, signal: &str) -> bool {
+    Command::new("kill").args([signal, &process.to_string()]).output().unwrap().status.success()
 }
 
 struct World {
@@ -139,12 +138,12 @@ impl World {
 
     fn pause(&mut self, at: usize) {
         let process = self.hosts[at].process();
-        signal(process, "-STOP");
+        assert!(sent(process, "-STOP"));
         // Another host removes it.
         let alive = format!("SELECT count(*) FROM toolgate.hosts WHERE name = '{}'", NAMES[at]);
         self.record.until("end of a lease", || self.query(&alive) == "0");
         self.progress(3);
-        signal(process, "-CONT");
+        assert!(sent(process, "-CONT"));
         // It notices and ends.
         self.hosts[at].wait();
     }
@@ -153,7 +152,12 @@ impl World {
     fn crash(&self) {
         const STARTED: &str = "SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
         let before = self.query(STARTED);
-        signal(self.query(&format!("SELECT pid {CONNECTIONS} LIMIT 1")), "-KILL");
+        let mut kills = || {
+            let process = self.query(&format!("SELECT pid {CONNECTIONS} ORDER BY random() LIMIT 1"));
+            // It may have ended meanwhile.
+            !process.is_empty() && sent(process, "-KILL")
+        };
+        self.record.until("connection", &mut kills);
         let has_restarted =
             || server::try_run(&self.server, "postgres", STARTED).is_ok_and(|now| !now.is_empty() && now != before);
         self.record.until("server after its crash", has_restarted);

@@ -50,6 +50,7 @@ fn nightly_runs_each_command() {
         "cargo xtask kills",
         "cargo xtask kills --programs 4000",
         "cargo xtask kills --guests 600",
+        "cargo xtask kills --hosts 3000",
         "cargo xtask power-loss",
         "cargo xtask isolation",
     ];

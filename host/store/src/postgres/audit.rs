@@ -18,8 +18,9 @@ const AUDIT: &str = "SELECT position, hash, source, turn, number, record FROM co
     ORDER BY position LIMIT $2";
 const CHAIN: &str = "SELECT position, hash, source, turn, number, removed_by, coalesce(sha256(record), digest) AS digest \
     FROM commits WHERE position > $1 ORDER BY position LIMIT $2";
-const REMOVALS_AT: &str = "SELECT position, record FROM commits WHERE source = 'removal' AND position = ANY ($1)";
-const REMOVALS: &str = "SELECT position, record FROM commits WHERE source = 'removal' AND position > $1 \
+const REMOVALS_AT: &str = "SELECT position, record FROM commits WHERE source = 'removal' AND record IS NOT NULL \
+    AND position = ANY ($1)";
+const REMOVALS: &str = "SELECT position, record FROM commits WHERE source = 'removal' AND record IS NOT NULL AND position > $1 \
     ORDER BY position LIMIT $2";
 const HEAD: &str = "SELECT position, hash FROM head";
 const LAST_START: &str =

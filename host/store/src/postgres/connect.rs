@@ -14,6 +14,7 @@ use super::fence::{Fence, Known, OwnRow};
 use super::hosts::{self, Me};
 use super::lock::Lock;
 use super::migrate::{SCHEMA, migrate};
+use super::servers::Servers;
 use super::session::Session;
 use super::settings::PostgresSettings;
 use super::tls::Tls;
@@ -26,7 +27,7 @@ const OLDEST: i32 = 140_000;
 pub(super) struct Connector {
     server: String,
     config: Config,
-    tls: Tls,
+    servers: Servers,
     deadline: Duration,
     lock_wait: Duration,
     pub(super) me: Me,
@@ -55,11 +56,12 @@ impl Connector {
         // read the whole table each time, with all removed rows, until the next automatic vacuum.
         let writes =
             format!("-c idle_in_transaction_session_timeout={} -c enable_seqscan=off -c jit=off", deadline.as_millis());
-        let writer = pool(&config, &tls, &writes, 1, deadline)?;
+        let servers = Servers::new(tls, deadline);
+        let writer = pool(&config, &servers, &writes, 1, deadline)?;
         Ok(Self {
             server: server(&config),
             config,
-            tls,
+            servers,
             deadline,
             lock_wait,
             me: Me::new(settings),
@@ -70,7 +72,7 @@ impl Connector {
 
     /// Connections with these settings of the session.
     fn pool(&self, options: &str, size: usize) -> Result<Pool, PostgresError> {
-        pool(&self.config, &self.tls, options, size, self.deadline)
+        pool(&self.config, &self.servers, options, size, self.deadline)
     }
 
     /// Connections for reads, and for writes outside of commits.
@@ -80,8 +82,8 @@ impl Connector {
     }
 
     /// For the one connection of the hints.
-    pub(super) fn hints(&self) -> (Config, Tls) {
-        (self.config.clone(), self.tls.clone())
+    pub(super) fn hints(&self) -> (Config, Servers) {
+        (self.config.clone(), self.servers.clone())
     }
 
     /// Checks the server, and makes the tables unless they are there.
@@ -160,14 +162,20 @@ impl Connector {
     }
 }
 
-fn pool(config: &Config, tls: &Tls, options: &str, size: usize, deadline: Duration) -> Result<Pool, PostgresError> {
+fn pool(
+    config: &Config,
+    servers: &Servers,
+    options: &str,
+    size: usize,
+    deadline: Duration,
+) -> Result<Pool, PostgresError> {
     let mut config = config.clone();
     let of_operator = config.get_options().unwrap_or_default().to_owned();
     config.options(format!(
         "{of_operator} -c search_path={SCHEMA} -c default_transaction_isolation=read\\ committed {options}"
     ));
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = Manager::from_config(config, tls.clone(), recycling);
+    let manager = Manager::from_connect(config, servers.clone(), recycling);
     let pool = Pool::builder(manager).max_size(size).runtime(Runtime::Tokio1);
     let pool = pool.wait_timeout(Some(deadline)).create_timeout(Some(deadline)).build();
     pool.map_err(|error| PostgresError::Url(error.to_string()))

@@ -91,8 +91,9 @@ pub async fn export(settings: &PostgresSettings, out: &mut dyn Write) -> Result<
 }
 
 async fn exported(session: &Session, out: &mut dyn Write) -> Result<Moved, ExportError> {
-    migrate::check(session).await?;
     session.run(BEGIN).await.map_err(PostgresError::refused("begin an export"))?;
+    // In the snapshot of the export, so that no migration comes in between.
+    migrate::check(session).await?;
     let heads = session.query(HEAD, &[]).await.map_err(fault)?;
     let head = heads.first().ok_or_else(|| damaged("the head of the audit"))?;
     let mut lines = LineWriter::begin(out, rows::head(head)?)?;

@@ -12,12 +12,12 @@ use std::time::Duration;
 use dispatch::ports::StoreFault;
 use tokio::sync::{Notify, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, Error};
 
 use super::committer::Counters;
 use super::fault::{database_fault, no_answer};
 use super::life::Members;
-use super::tls::{Stream, Tls};
+use super::servers::{Connection, Servers};
 
 const ATTEMPTED: &str = "send hints to other hosts";
 const LISTEN: &str = "LISTEN toolgate";
@@ -47,7 +47,7 @@ impl Hints {
 /// The connection of a host that sends hints and gets those of the others.
 pub(super) struct Messenger {
     pub(super) config: Config,
-    pub(super) tls: Tls,
+    pub(super) servers: Servers,
     /// Of the host. It ignores its own hints.
     pub(super) name: String,
     pub(super) deadline: Duration,
@@ -72,7 +72,7 @@ impl Messenger {
 
     /// Returns when the connection has ended.
     async fn connect(&self) -> Result<(), StoreFault> {
-        let (client, connection) = self.answered(self.config.connect(self.tls.clone())).await?;
+        let (client, connection) = self.answered(self.servers.connect(&self.config)).await?;
         tokio::select! {
             ended = self.tell(client) => ended,
             ended = self.hear(connection) => ended,
@@ -102,7 +102,7 @@ impl Messenger {
     }
 
     /// Keeps the connection running, and passes on the hints of other hosts.
-    async fn hear(&self, mut connection: Connection<Socket, Stream<Socket>>) -> Result<(), StoreFault> {
+    async fn hear(&self, mut connection: Connection) -> Result<(), StoreFault> {
         while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
             match message.map_err(database_fault(ATTEMPTED))? {
                 AsyncMessage::Notification(hint) if hint.payload() != self.name => self.hints.arrived.notify_one(),

@@ -135,7 +135,7 @@ async fn commit(reader: Reader, moved: Moved) -> Result<Moved, ImportError> {
     }
     let found = walk.end(reader.head().await?).map_err(ImportError::Unverified)?;
     same_head(moved.head, found)?;
-    reader.query("COMMIT", &[]).await?;
+    reader.query("COMMIT", &[]).await.map_err(ImportError::Unanswered)?;
     Ok(moved)
 }
 

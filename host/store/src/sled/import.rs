@@ -104,7 +104,8 @@ fn imported(
     }
     // The migration makes the indexes.
     drop(SledStore::open(work, &StoreSettings { migrates: true, ..*settings })?);
-    documents.into_iter().try_for_each(shared).map_err(beside)?;
+    // They are in the order of their names. The tokens come first: if the folder has others, it stays as it is.
+    documents.into_iter().rev().try_for_each(shared).map_err(beside)?;
     Ok(lines.moved())
 }
 

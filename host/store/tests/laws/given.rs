@@ -180,3 +180,15 @@ pub(crate) fn start(number: u64) -> HostStarted {
     let (owner, version) = (OwnerId::from_bits(number.into()), "0.1.0".to_owned());
     HostStarted { owner, version, grants: Vec::new(), added: Vec::new(), removed: Vec::new(), at: time(number) }
 }
+
+/// The database of a store that was dropped. sled's threads may keep its file open for a moment.
+pub(crate) fn database(folder: &std::path::Path) -> sled::Db {
+    const ATTEMPTS: u32 = 100_000;
+    let config = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20);
+    let opened = (0..ATTEMPTS).find_map(|_| {
+        let opened = config.open();
+        std::thread::yield_now();
+        opened.ok()
+    });
+    opened.unwrap_or_else(|| config.open().unwrap())
+}

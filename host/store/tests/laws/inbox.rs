@@ -232,10 +232,6 @@ async fn answers(store: &SledStore) -> impl std::fmt::Debug {
     (pages, counts, store.kept_bytes(&principal("ann")).await.unwrap(), ends)
 }
 
-fn database(folder: &std::path::Path) -> sled::Db {
-    sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap()
-}
-
 fn clear(db: &sled::Db, indexes: &[&[u8]]) {
     for index in indexes {
         let keys: Vec<_> = db.scan_prefix(index).keys().map(Result::unwrap).collect();
@@ -371,12 +367,12 @@ async fn folders_of_older_formats_get_the_later_indexes() {
         }),
     ];
     for (name, make) in older {
-        make(&database(folder.path()));
+        make(&crate::given::database(folder.path()));
         let store = opened();
         assert_eq!(format!("{:?}", answers(&store).await), expected, "{name}");
         assert_eq!(store.check().unwrap().problems, [], "{name}");
         drop(store);
-        let db = database(folder.path());
+        let db = crate::given::database(folder.path());
         assert_eq!([b"o", b"k", b"q"].map(|index| db.scan_prefix(index).count()), [0; 3]);
         assert!(db.get("mformat").unwrap().unwrap() == [8] && db.get("mfolding").unwrap().is_none(), "{name}");
     }
@@ -392,7 +388,7 @@ async fn a_turn_with_a_damaged_row_can_be_removed() {
     let rows = (1..=150).map(|number| RowChange::Suspension(given::row(number, given::ENDED)));
     store.append(&with(commit(2, 0, 1), rows)).await.unwrap();
     drop(store);
-    let db = sled::Config::new().path(folder.path().join("sled")).segment_size(8 << 20).open().unwrap();
+    let db = crate::given::database(folder.path());
     db.insert([b"s".as_slice(), &1_u128.to_be_bytes()].concat(), b"\0\0\0\0\0\0\0\x01\x01{").unwrap();
     drop(db);
     let sled = opened();

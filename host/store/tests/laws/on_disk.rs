@@ -19,7 +19,7 @@ fn opened(folder: &Path) -> SledStore {
 
 /// Changes stored data, as a bug, a faulty disk or a newer host would.
 fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
-    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    let db = crate::given::database(folder);
     change(&db);
     db.flush().unwrap();
 }

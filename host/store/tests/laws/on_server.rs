@@ -414,3 +414,20 @@ async fn turn_that_ends_is_found_by_its_id() {
     let plan = server::run(&name, &format!("SET enable_seqscan = off; EXPLAIN {removal}"));
     assert!(plan.contains("unfinished_turns_pkey"), "{plan}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_does_not_answer_takes_no_time_of_the_next_one() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, _) = server::database();
+    let silent = tempfile::tempdir().unwrap();
+    // Connections are made, and nobody answers.
+    let _listener = std::os::unix::net::UnixListener::bind(silent.path().join(".s.PGSQL.5432")).unwrap();
+    let [one, other] = [silent.path(), server::folder()].map(|path| path.to_str().unwrap().replace('/', "%2F"));
+    let url = format!("postgres://toolgate@{one},{other}/{name}");
+    let store =
+        PostgresStore::open(&PostgresSettings { deadline: Duration::from_secs(3), ..settings(url) }).await.unwrap();
+    store.append(&commit(1, 0, 1)).await.unwrap();
+    assert_eq!(verified(&store).await, 1);
+}

@@ -104,8 +104,9 @@ impl Proxy {
 
     /// Cuts the connection of the next `COMMIT`, and then takes no connections.
     pub(crate) fn cut_and_close(&self, cut: Cut) {
-        self.cut(cut, 1);
+        let mut cuts = self.shared.cut.lock().unwrap();
         self.shared.closes.store(true, Ordering::Relaxed);
+        *cuts = vec![cut];
     }
 
     /// How often it cut a connection.

@@ -220,7 +220,7 @@ async fn a_concurrent_commit_keeps_its_large_record() {
 }
 
 fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
-    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    let db = crate::given::database(folder);
     change(&db);
     db.flush().unwrap();
 }

@@ -54,7 +54,7 @@ async fn written(folder: &Path) -> Vec<Head> {
 }
 
 fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
-    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    let db = crate::given::database(folder);
     change(&db);
     db.flush().unwrap();
 }

@@ -18,7 +18,7 @@ fn opened(folder: &Path) -> SledStore {
 }
 
 fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
-    let db = sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap();
+    let db = crate::given::database(folder);
     change(&db);
     db.flush().unwrap();
 }

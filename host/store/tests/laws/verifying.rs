@@ -31,7 +31,7 @@ async fn written(folder: &Path) -> Head {
 }
 
 fn db(folder: &Path) -> sled::Db {
-    sled::Config::new().path(folder.join("sled")).segment_size(8 << 20).open().unwrap()
+    crate::given::database(folder)
 }
 
 fn record(position: u64) -> Vec<u8> {

@@ -17,6 +17,8 @@ use crate::commands::runtime;
 use crate::report::Report;
 use crate::terminal::Terminal;
 
+const NOTHING: &str = "nothing was imported";
+
 /// The bytes that are read at once.
 const BUFFER: usize = 1 << 20;
 
@@ -57,7 +59,7 @@ impl Run for Import {
             Box::new(File::open(&self.file).map_err(|error| unread(self.file.display(), error))?)
         };
         let mut input = BufReader::with_capacity(BUFFER, Counted::new(input, "read", terminal));
-        let moved = self.read(&turns, &mut input).map_err(|report| report.hint("nothing was imported"))?;
+        let moved = self.read(&turns, &mut input)?;
         print(moved, "imported", self.json, terminal)
     }
 }
@@ -93,7 +95,8 @@ fn report(error: ImportError, if_not_empty: &str) -> Report {
         }
         ImportError::NotAnExport => "name a file that `toolgate store export` wrote",
         ImportError::Store(fault) if fault.kind == FaultKind::NoSpace => "free some space on the disk of the store",
-        _ => return error.into(),
+        ImportError::Unanswered(_) => return error.into(),
+        _ => return Report::from(error).hint(NOTHING),
     };
-    Report::from(error).hint(hint)
+    Report::from(error).hint(hint).hint(NOTHING)
 }
