@@ -238,12 +238,13 @@ fn restored_dump_of_a_database_goes_on() {
     let (name, url) = server::database();
     let (mut host, [first, _]) = waiting(Setup::with(&["ledger"]).settings(&format!("store = \"{url}\"")));
     let head = host.admin.get("/v1/audit").ok(200)["head"].clone();
-    let dump = host.folder().join("dump.sql");
-    program("pg_dump", &["-d", &name, "-f", dump.to_str().unwrap()]);
+    let dump = host.folder().join("toolgate.dump");
+    // The commands of docs/how-to/use-postgresql.md.
+    program("pg_dump", &["-d", &name, "--format=custom", "--file", dump.to_str().unwrap()]);
     host.kill();
     server::run("postgres", &format!("DROP DATABASE {name} WITH (FORCE)"));
     server::run("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
-    program("psql", &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &name, "-f", dump.to_str().unwrap()]);
+    program("pg_restore", &["-d", &name, "--exit-on-error", dump.to_str().unwrap()]);
     host.start();
     let head = format!("{}:{}", head["position"], head["hash"].as_str().unwrap());
     let verify = ["audit", "verify", "--url", &host.admin.url(), "--head", &head];
