@@ -32,14 +32,31 @@ pub(crate) enum Item {
     Owner(ConversationId, PrincipalId),
     Call(ConversationId, CallId, TurnId),
     Suspension(Recorded<SuspensionRow>),
-    Ended { position: Option<Position>, end: TurnEnd, bytes: u64, ended: Recorded<EndedTurn> },
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "a data folder finds the position and the end in the log")
+    )]
+    Ended {
+        position: Option<Position>,
+        end: TurnEnd,
+        bytes: u64,
+        ended: Recorded<EndedTurn>,
+    },
     Standing(Box<Recorded<StandingRow>>),
     Denial(Denial),
     Delivery(Recorded<DeliveryRow>),
     RunLog(Recorded<RunLog>),
-    Journal { turn: TurnId, call: CallIndex, run: Option<u32>, length: u32 },
+    Journal {
+        turn: TurnId,
+        call: CallIndex,
+        run: Option<u32>,
+        length: u32,
+    },
     JournalEntry(EntryItem),
-    Value { key: Vec<u8>, value: Vec<u8> },
+    Value {
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
     Shared(Shared),
 }
 
