@@ -46,7 +46,7 @@ const KEPT: &str =
 /// The trigger would change the row of a namespace for each value, and each change in a transaction makes the next one slower.
 const WITHOUT_TRIGGER: &str = "ALTER TABLE plugin_values DISABLE TRIGGER count_values";
 const WITH_TRIGGER: &str = "ALTER TABLE plugin_values ENABLE TRIGGER count_values";
-/// As the migration to format 3 does it.
+/// As the migration to format 4 does it.
 const USAGE: &str = "INSERT INTO plugin_usage (namespace, bytes, keys) \
     SELECT substr(key, 3, named), sum(octet_length(key) - named - 4 + octet_length(value)), count(*) \
     FROM (SELECT key, value, get_byte(key, 0) * 256 + get_byte(key, 1) AS named FROM plugin_values) AS entries GROUP BY 1";

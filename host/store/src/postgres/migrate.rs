@@ -16,22 +16,24 @@ mod open_turns;
 pub(super) const SCHEMA: &str = "toolgate";
 
 /// The statements that make each format from the one before.
-const FORMATS: [&str; 4] = [
+const FORMATS: [&str; 6] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// The newest format.
 pub(super) const KNOWN: i32 = FORMATS.len() as i32;
 
 /// The oldest format whose hosts may use tables of the newest one, and understand all records that hosts of the newest one write.
-const OLDEST: i32 = 4;
+const OLDEST: i32 = 6;
 
 /// The format that introduced the table of hosts, and the one from which each host says which format it knows.
 const HOSTS: i32 = 3;
-const KNOWN_BY_HOST: i32 = 4;
+const KNOWN_BY_HOST: i32 = 6;
 
 /// The format of a database.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +111,7 @@ async fn make(session: &Session, found: i32, me: Option<&str>) -> Result<(), Pos
 /// that start wait for the lock of the head, and find the new format.
 async fn end_older_hosts(session: &Session, found: i32, me: Option<&str>) -> Result<(), PostgresError> {
     let refused = || PostgresError::refused("look for older hosts");
-    let known = if found >= KNOWN_BY_HOST { "format" } else { "3" };
+    let known = if found >= KNOWN_BY_HOST { "format".to_owned() } else { found.to_string() };
     session.query("SELECT position FROM head FOR UPDATE", &[]).await.map_err(refused())?;
     let alive = format!(
         "SELECT name FROM hosts WHERE {known} < {OLDEST} AND name IS DISTINCT FROM $1 AND lease_until > clock_timestamp() \
@@ -134,10 +136,12 @@ pub(super) async fn found(session: &Session) -> Result<Format, PostgresError> {
     if !is_there {
         return Ok(Format { version: 0, oldest: 0 });
     }
-    // Tables before format 4 have no column for the oldest one.
+    // Tables before format 6 have no column for the oldest one. An unreleased version made the tables of format 5 and named them 3.
     let formats = session
         .query(
-            "SELECT version, coalesce((to_jsonb(format) ->> 'oldest')::integer, version) AS oldest FROM toolgate.format",
+            "SELECT present.version, coalesce((to_jsonb(format) ->> 'oldest')::integer, present.version) AS oldest \
+             FROM toolgate.format CROSS JOIN LATERAL (SELECT CASE WHEN format.version = 3 \
+             AND to_regclass('toolgate.components') IS NOT NULL THEN 5 ELSE format.version END AS version) AS present",
             &[],
         )
         .await

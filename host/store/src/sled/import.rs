@@ -27,8 +27,9 @@ const IMPORT: &str = "import a store";
 /// The format that is written.
 const FORMAT: u8 = 3;
 
-/// Makes a store in a folder that does not exist or is empty. No other process may use it. After an error or a kill, the folder is as
-/// it was. `shared` takes what the data folder has beside the store; the documents come last, when all else is verified.
+/// Makes a store in a folder that does not exist or is empty. No other process may use it. After an error or a kill, there is no store
+/// in it. `shared` takes what the data folder has beside the store: components as they come, and the documents last, when all else is
+/// verified. A kill between the documents and the new name of the store leaves the documents.
 ///
 /// # Errors
 /// [`ImportError`].

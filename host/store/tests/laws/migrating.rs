@@ -11,10 +11,12 @@ use crate::on_server::{settings, verified};
 use crate::server;
 use crate::store::{NamespaceQuota, PostgresStore};
 
-const FORMATS: [&str; 3] = [
+const FORMATS: [&str; 5] = [
     include_str!("../../src/postgres/schema/1.sql"),
     include_str!("../../src/postgres/schema/2.sql"),
     include_str!("../../src/postgres/schema/3.sql"),
+    include_str!("../../src/postgres/schema/4.sql"),
+    include_str!("../../src/postgres/schema/5.sql"),
 ];
 
 /// Tables with records. Their columns are the same in all formats, and later ones have more. The last one exists since format 3.
@@ -97,11 +99,24 @@ async fn database_of_each_older_format_is_migrated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn format_5_under_the_number_of_an_unreleased_version() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = database(5, &[commit(1, 0, 1)]).await;
+    server::run(&name, "UPDATE toolgate.format SET version = 3");
+    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    store.append(&commit(1, 1, 2)).await.unwrap();
+    assert_eq!(verified(&store).await, 2);
+    assert_eq!(server::run(&name, "SELECT version, oldest FROM toolgate.format"), "6|6");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tables_are_not_migrated_while_older_hosts_run() {
     if is_left_out("postgres") {
         return;
     }
-    let (name, url) = database(3, &[commit(1, 0, 1)]).await;
+    let (name, url) = database(5, &[commit(1, 0, 1)]).await;
     let old = "INSERT INTO toolgate.hosts (name, owner, position, hash, lease_until, version, config, key) \
         SELECT unnest('{toolgate,old,ended}'::text[]), gen_random_uuid(), position, hash, 'infinity', '1', '', '' \
         FROM toolgate.head";
@@ -110,12 +125,12 @@ async fn tables_are_not_migrated_while_older_hosts_run() {
     // The first one has the name of the host that starts, so it has ended.
     let refused = PostgresStore::open(&settings(url.clone())).await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("hosts of an older version use them: `old`"), "{refused}");
-    assert_eq!(server::run(&name, "SELECT version FROM toolgate.format"), "3");
+    assert_eq!(server::run(&name, "SELECT version FROM toolgate.format"), "5");
     server::run(&name, "UPDATE toolgate.hosts SET lease_until = clock_timestamp() WHERE name = 'old'");
     let store = PostgresStore::open(&settings(url)).await.unwrap();
     store.append(&commit(1, 1, 2)).await.unwrap();
     assert_eq!(verified(&store).await, 2);
-    assert_eq!(server::run(&name, "SELECT name, format FROM toolgate.hosts"), "toolgate|4", "the others have ended");
+    assert_eq!(server::run(&name, "SELECT name, format FROM toolgate.hosts"), "toolgate|6", "the others have ended");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +147,7 @@ async fn host_uses_tables_of_a_newer_format_that_allows_it() {
     store.append(&commit(1, 0, 1)).await.unwrap();
     first.append(&commit(1, 1, 2)).await.unwrap();
     drop((first, store));
-    server::run(&name, "UPDATE toolgate.format SET oldest = 5");
+    server::run(&name, "UPDATE toolgate.format SET oldest = 7");
     let refused = PostgresStore::open(&settings(url)).await.map(drop).unwrap_err().to_string();
-    assert!(refused.contains("has the format 9 and this host knows 4"), "{refused}");
+    assert!(refused.contains("has the format 9 and this host knows 6"), "{refused}");
 }
