@@ -95,13 +95,19 @@ pub(crate) struct LineReader<'a> {
     hash: Sha256,
     moved: Moved,
     text: Vec<u8>,
+    /// The maximum size of a line.
+    max: u64,
 }
 
 impl<'a> LineReader<'a> {
     /// Reads the first line.
     pub(crate) fn begin(input: &'a mut dyn BufRead) -> Result<Self, ImportError> {
+        Self::within(input, MAX_LINE)
+    }
+
+    fn within(input: &'a mut dyn BufRead, max: u64) -> Result<Self, ImportError> {
         let moved = Moved { lines: 0, head: Head::START };
-        let mut lines = Self { input, hash: Sha256::new(), moved, text: Vec::new() };
+        let mut lines = Self { input, hash: Sha256::new(), moved, text: Vec::new(), max };
         if !lines.read()? {
             return Err(ImportError::NotAnExport);
         }
@@ -197,12 +203,18 @@ impl<'a> LineReader<'a> {
     /// Reads a line. Returns whether there was one.
     fn read(&mut self) -> Result<bool, ImportError> {
         self.text.clear();
-        let mut input = (&mut *self.input).take(MAX_LINE);
-        if input.read_until(b'\n', &mut self.text).map_err(ImportError::Read)? == 0 {
+        let mut input = (&mut *self.input).take(self.max);
+        let size = input.read_until(b'\n', &mut self.text).map_err(ImportError::Read)?;
+        if size == 0 {
             return Ok(false);
         }
         if self.text.last() != Some(&b'\n') {
-            return Err(ImportError::Truncated { line: self.moved.lines });
+            let line = self.moved.lines;
+            return Err(if size as u64 == self.max {
+                ImportError::Damaged { line: line + 1, reason: format!("it has more than {} bytes", self.max) }
+            } else {
+                ImportError::Truncated { line }
+            });
         }
         self.moved.lines += 1;
         self.hash.update(&self.text);
@@ -251,4 +263,25 @@ fn requested(events: Vec<Event>) -> Vec<CallId> {
         _ => None,
     });
     requested.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_that_is_too_long_is_refused() {
+        let first = format!("{{\"store\":{{\"format\":1,\"position\":0,\"hash\":\"{}\"}}}}\n", Head::START.hash);
+        let max = first.len() as u64;
+        let read = |second: &str| {
+            let text = format!("{first}{second}");
+            let mut input = text.as_bytes();
+            LineReader::within(&mut input, max).unwrap().next().map(drop).unwrap_err().to_string()
+        };
+        let long = format!("line 2 is damaged: it has more than {max} bytes");
+        assert_eq!(read(&"x".repeat(first.len())), long);
+        assert_eq!(read(&format!("{}\n", "x".repeat(first.len()))), long);
+        assert!(read(&format!("{}\n", "x".repeat(first.len() - 1))).starts_with("line 2 is damaged: expected value"));
+        assert!(read("x").contains("it was cut off"));
+    }
 }

@@ -15,7 +15,7 @@ use futures::FutureExt as _;
 use crate::given::{self, call_of, commit, conversation, owner, row, suspension, turn, with};
 use crate::machine::is_left_out;
 use crate::proxy::{Cut, Proxy};
-use crate::store::{PostgresError, PostgresSettings, PostgresStore};
+use crate::store::{ImportError, PostgresError, PostgresSettings, PostgresStore, export_database, import_database};
 use crate::{server, standing};
 
 pub(crate) fn settings(url: String) -> PostgresSettings {
@@ -430,4 +430,31 @@ async fn server_that_does_not_answer_takes_no_time_of_the_next_one() {
         PostgresStore::open(&PostgresSettings { deadline: Duration::from_secs(3), ..settings(url) }).await.unwrap();
     store.append(&commit(1, 0, 1)).await.unwrap();
     assert_eq!(verified(&store).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn import_whose_answer_is_lost_is_whole_or_nothing() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (_, url) = server::database();
+    let store = PostgresStore::open(&settings(url.clone())).await.unwrap();
+    store.append(&given::record(given::plugin(1))).await.unwrap();
+    drop(store);
+    let mut lines = Vec::new();
+    let exported = export_database(&settings(url), &mut lines).await.unwrap();
+    for (cut, commits) in [(Cut::BehindCommit, "1"), (Cut::BeforeCommit, "0")] {
+        let (name, proxy, store) = behind_proxy(DEADLINE).await;
+        drop(store);
+        let target = settings(server::url(proxy.folder(), &name));
+        proxy.cut(cut, 1);
+        let lost = import_database(&target, &mut lines.as_slice()).await.unwrap_err();
+        assert!(matches!(lost, ImportError::Unanswered(_)), "{cut:?}: {lost}");
+        assert_eq!(server::run(&name, "SELECT count(*) FROM toolgate.commits"), commits, "{cut:?}");
+        match import_database(&target, &mut lines.as_slice()).await {
+            Ok(moved) => assert_eq!((moved, cut), (exported, Cut::BeforeCommit)),
+            Err(ImportError::NotEmpty { .. }) => assert_eq!(cut, Cut::BehindCommit),
+            Err(error) => panic!("{cut:?}: {error}"),
+        }
+    }
 }

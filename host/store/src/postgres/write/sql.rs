@@ -79,8 +79,12 @@ pub(super) const WAITING: &str = "INSERT INTO waiting (suspension, audience, con
     ON CONFLICT (suspension) DO UPDATE SET audience = excluded.audience, conversation = excluded.conversation, \
     caller = excluded.caller, tool = excluded.tool";
 pub(super) const FORGET_WAITING: &str = "DELETE FROM waiting WHERE suspension = ANY ($1)";
-pub(super) const KEPT: &str = "INSERT INTO kept (principal, bytes) SELECT * FROM unnest($1::text[], $2::bigint[]) \
-    ON CONFLICT (principal) DO UPDATE SET bytes = greatest(kept.bytes + excluded.bytes, 0)";
+/// Only one transaction at a time has the lock of the head, so no other one adds a row meanwhile.
+pub(super) const KEPT: &str = "WITH added AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS added (principal, bytes)), \
+    changed AS (UPDATE kept SET bytes = greatest(kept.bytes + added.bytes, 0) FROM added \
+    WHERE kept.principal = added.principal RETURNING kept.principal) \
+    INSERT INTO kept (principal, bytes) SELECT principal, greatest(bytes, 0) FROM added \
+    WHERE principal NOT IN (SELECT principal FROM changed)";
 pub(super) const OPEN: &str = "INSERT INTO open_turns (principal, turns, bytes, suspensions) \
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) ON CONFLICT (principal) DO UPDATE \
     SET turns = open_turns.turns + excluded.turns, bytes = open_turns.bytes + excluded.bytes, \
