@@ -82,9 +82,19 @@ impl Pipeline {
         entered: &Entered,
         input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
     ) -> Result<bool, Error> {
+        // A refusal must not follow from a state before the input.
+        drop(entered.renewed(self.log.as_ref()).await?);
+        self.step_from_memory(entered, input).await
+    }
+
+    /// As [`Pipeline::step`], with an input that is never refused. If another host has committed, the append conflicts.
+    pub(crate) async fn step_from_memory(
+        self: &Arc<Self>,
+        entered: &Entered,
+        input: impl Fn(&Turn, &mut Slot) -> Option<Input> + Send,
+    ) -> Result<bool, Error> {
         let parent = {
-            // A refusal must not follow from a state before the input.
-            let slot = entered.renewed(self.log.as_ref()).await?;
+            let slot = entered.loaded(self.log.as_ref()).await?;
             slot.turn.as_ref().and_then(|(turn, _)| turn.parent.clone())
         };
         let ancestors = self.ancestors(parent.as_deref()).await?;

@@ -452,9 +452,12 @@ pub(crate) struct Ticket {
 impl Ticket {
     /// Waits until one more call of the principal may run. Tickets are served in their order.
     pub(crate) async fn permit(self) -> CallPermit {
-        // The semaphore is never closed. If it were, calls would run unbounded rather than not at all.
-        let permit = self.permits.clone().acquire_owned().await.ok();
-        CallPermit { _permit: permit, _ticket: self }
+        let (permit, waited) = match self.permits.clone().try_acquire_owned() {
+            Ok(permit) => (Some(permit), false),
+            // The semaphore is never closed. If it were, calls would run unbounded rather than not at all.
+            Err(_) => (self.permits.clone().acquire_owned().await.ok(), true),
+        };
+        CallPermit { waited, _permit: permit, _ticket: self }
     }
 }
 
@@ -466,6 +469,8 @@ impl Drop for Ticket {
 
 /// A call may run while this is held. The permit is released before the call is no longer counted.
 pub(crate) struct CallPermit {
+    /// Whether there was none at once.
+    pub(crate) waited: bool,
     _permit: Option<OwnedSemaphorePermit>,
     _ticket: Ticket,
 }

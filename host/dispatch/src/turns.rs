@@ -24,12 +24,12 @@ pub(crate) struct Turns {
 pub(crate) struct Entry {
     /// Inputs to one turn are decided one after the other. Of two processes, the one that appends first wins.
     slot: AsyncMutex<Slot>,
-    /// The status after each commit of this process, for tasks that wait for one.
-    changed: watch::Sender<TurnStatus>,
+    /// The status after each commit, for tasks that wait for one. `None`: there was no commit since the turn is in memory.
+    changed: watch::Sender<Option<TurnStatus>>,
 }
 
 /// The part of a turn's state that a task waits for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnStatus {
     is_ended: bool,
     is_running: bool,
@@ -102,7 +102,7 @@ impl Observer for Turns {
     fn committed(&self, _: &Commit, change: Option<&TurnChange<'_>>) {
         let Some(change) = change else { return };
         if let Some(entry) = self.lock().get(&change.after.id) {
-            entry.changed.send_replace(TurnStatus::of(change.after));
+            entry.changed.send_replace(Some(TurnStatus::of(change.after)));
         }
     }
 }
@@ -133,15 +133,21 @@ impl Entered {
 
     /// Loads a locked turn, with all commits of other hosts.
     pub(crate) async fn renew(&self, slot: &mut Slot, log: &dyn Log) -> Result<Loaded<()>, StoreFault> {
-        if self.turns.is_shared {
-            slot.turn = None;
-        }
+        self.outdated(slot);
         slot.load(self.id, log).await
+    }
+
+    /// Makes the next use of a locked turn load it again, if another host may have committed to it. Nobody commits to a turn that has
+    /// ended.
+    pub(crate) fn outdated(&self, slot: &mut Slot) {
+        if self.turns.is_shared {
+            slot.turn.take_if(|(turn, _)| !turn.is_ended());
+        }
     }
 
     /// Wakes the tasks that wait for a commit of this turn, with its state after a commit of another host.
     pub(crate) fn changed(&self, turn: &Turn) {
-        self.entry().changed.send_replace(TurnStatus::of(turn));
+        self.entry().changed.send_replace(Some(TurnStatus::of(turn)));
     }
 
     /// The turn as it is now.
@@ -156,7 +162,7 @@ impl Entered {
     }
 
     /// Follows the commits.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<TurnStatus> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<TurnStatus>> {
         self.entry().changed.subscribe()
     }
 

@@ -16,7 +16,7 @@ use super::{Handle, run_uncancelled};
 use crate::error::{Difference, Error, Forbidden, RequestPart, Resource};
 use crate::exact;
 use crate::pipeline::{Ancestors, Decided, unfinished};
-use crate::ports::{AppendError, FoundSubmission, Loaded, StoreFault, Tombstone};
+use crate::ports::{AppendError, Footprint, FoundSubmission, Loaded, StoreFault, Tombstone};
 use crate::request::{Bounds, NewNested, Submitted, TurnRequest};
 use crate::shared::Shared;
 use crate::stop::Calls;
@@ -97,7 +97,7 @@ impl Handle {
         let replayed = |turn| Submitted { turn, replayed: true, ephemeral: false };
         let keeper = (!self.may_be_ephemeral(&request)).then_some(&by.id);
         let found = self.find(&request, keeper).await?;
-        let mut count = Count { is_done: false, kept_bytes: found.kept_bytes };
+        let mut count = Count { is_done: false, kept_bytes: found.kept_bytes, open_turns: found.open_turns };
         if let Some(turn) = self.recorded(by, &request, found).await? {
             return Ok(replayed(turn));
         }
@@ -137,7 +137,10 @@ impl Handle {
         let pipeline = &self.inner.pipeline;
         let tracker = &pipeline.tracker;
         tracker.ready().await?;
-        let stored = pipeline.peers.open_turns(Some(&by.id)).await?.unwrap_or_default();
+        let stored = match count.open_turns.take() {
+            Some(open) => open,
+            None => pipeline.peers.open_turns(Some(&by.id)).await?.unwrap_or_default(),
+        };
         let mut reservation = tracker.reserve(&by.id, request, stored)?;
         if !self.may_be_ephemeral(request) {
             self.count_new(by, request, count).await?;
@@ -327,6 +330,8 @@ struct Count {
     is_done: bool,
     /// The kept bytes of the caller, if they were read.
     kept_bytes: Option<u64>,
+    /// Its open turns at all hosts, if they were read just now.
+    open_turns: Option<Footprint>,
 }
 
 enum SubmitResult {

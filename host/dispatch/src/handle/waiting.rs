@@ -14,7 +14,7 @@ use crate::turns::{Entered, TurnStatus};
 /// A wait until a turn has reached a state, for a limited time.
 pub struct TurnWait {
     until: Until,
-    changed: watch::Receiver<TurnStatus>,
+    changed: watch::Receiver<Option<TurnStatus>>,
     clock: Arc<dyn Clock>,
     deadline: Timestamp,
     _entered: Entered,
@@ -59,6 +59,13 @@ impl TurnWait {
         TurnStatus::of(turn).has_reached(self.until) || self.clock.now() >= self.deadline
     }
 
+    /// Whether the turn is in memory, and has not reached the state. Then it need not be read before the wait.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        let status = *self.changed.borrow();
+        status.is_some_and(|status| !status.has_reached(self.until)) && self.clock.now() < self.deadline
+    }
+
     /// Waits until a commit changes what the turn does or waits for, or the time has passed.
     pub async fn changes(self) {
         let Self { mut changed, clock, deadline, .. } = self;
@@ -73,7 +80,7 @@ impl TurnWait {
         let Self { until, mut changed, clock, deadline, _entered } = self;
         let reached = async {
             while changed.changed().await.is_ok() {
-                if changed.borrow_and_update().has_reached(until) {
+                if changed.borrow_and_update().is_some_and(|status| status.has_reached(until)) {
                     break;
                 }
             }

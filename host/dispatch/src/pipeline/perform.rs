@@ -104,6 +104,10 @@ impl Pipeline {
     ) {
         let id = entered.id();
         let permit = ticket.permit().await;
+        if permit.waited {
+            // Another host may have ended the call, or taken it over.
+            entered.outdated(&mut *entered.lock().await);
+        }
         // Made only now, so that a waiting call costs no copy of its arguments.
         let Some(due) = self.due_run(&entered, call, attempt, &stop).await else { return };
         let stepping = Stepping::of(due.scope, &due.run);
@@ -199,7 +203,7 @@ impl Pipeline {
         // Held until the wait is committed.
         let (ended, _claim) = claimed;
         let waits = matches!(ended, RunEnd::Waits(_));
-        let recorded = self.step(entered, |_, slot| {
+        let recorded = self.step_from_memory(entered, |_, slot| {
             slot.ending = Some((finished.call, finished.attempt));
             Some(Input::Finished(Finished { ended: ended.clone(), ..finished.clone() }))
         });
@@ -242,9 +246,7 @@ impl Pipeline {
         attempt: u32,
         stop: &Arc<StopSignal>,
     ) -> Result<Option<DueRun>, StoreFault> {
-        let mut slot = entered.lock().await;
-        // Another host may have ended the call, or taken it over.
-        entered.renew(&mut slot, self.log.as_ref()).await?;
+        let mut slot = entered.loaded(self.log.as_ref()).await?;
         let is_due = |turn: &Turn| {
             turn.effects(self.shared.owner).any(|Effect::Run { call: due, attempt: of }| (due, of) == (call, attempt))
         };

@@ -10,6 +10,7 @@ use domain::{
 use tokio::task;
 
 use super::fault::StoreFault;
+use super::footprint::Footprint;
 use super::position::Position;
 
 /// Finds turns and suspensions without loading their logs.
@@ -85,8 +86,7 @@ pub trait Indexes: Send + Sync {
     /// The size of the records of a principal's turns, without those of removed turns.
     async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault>;
 
-    /// All that a submission looks up, so that a store can read it at once. `keeper` asks for the kept bytes of this
-    /// principal.
+    /// All that a submission looks up, so that a store can read it at once. `keeper` asks for the usage of this principal.
     async fn find_submission(
         &self,
         conversation: &ConversationId,
@@ -122,6 +122,8 @@ pub struct FoundSubmission {
     pub call: Option<(CallId, TurnId)>,
     /// The kept bytes, if they were asked for and none of the calls was submitted before.
     pub kept_bytes: Option<u64>,
+    /// As [`Peers::open_turns`](super::Peers::open_turns), if it was asked for and the store counts it.
+    pub open_turns: Option<Footprint>,
 }
 
 /// Open suspensions by audience.

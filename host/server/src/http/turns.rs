@@ -243,13 +243,15 @@ async fn waited(
     let waited = async {
         // Each time that it reads the turn, it is one of the few reads of the principal.
         unread.count(0);
-        unread.reserve().await;
-        let turn = handle.turn(by, &conversation, id).await?;
-        if waiting.is_over(&turn) {
-            return Ok(turn);
+        if !waiting.is_needed() {
+            unread.reserve().await;
+            let turn = handle.turn(by, &conversation, id).await?;
+            if waiting.is_over(&turn) {
+                return Ok(turn);
+            }
+            drop(turn);
+            unread.count(0);
         }
-        drop(turn);
-        unread.count(0);
         waiting.ends().await;
         unread.reserve().await;
         handle.turn(by, &conversation, id).await

@@ -69,23 +69,22 @@ impl Reader {
         keeper: Option<&PrincipalId>,
     ) -> Result<FoundSubmission, StoreFault> {
         let ids: Vec<&str> = calls.iter().map(CallId::as_str).collect();
-        let kept = async {
-            match keeper {
-                Some(keeper) => self.kept_bytes(keeper).await.map(Some),
-                None => Ok(None),
-            }
+        let usage = async {
+            let Some(keeper) = keeper else { return Ok((None, None)) };
+            let (kept, open) = tokio::try_join!(self.kept_bytes(keeper), self.open_turns(Some(keeper)))?;
+            Ok((Some(kept), Some(open)))
         };
         let of = conversation.as_str();
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&of, &ids];
         let found = self.query(CALLS, &parameters);
-        let (owner, found, kept_bytes) = tokio::try_join!(self.owner(conversation), found, kept)?;
+        let (owner, found, (kept_bytes, open_turns)) = tokio::try_join!(self.owner(conversation), found, usage)?;
         let turns = found.iter().map(|row| Ok((column::<String>(row, "id")?, turn(row, "turn")?)));
         let turns = turns.collect::<Result<BTreeMap<_, _>, StoreFault>>()?;
         let first = calls.into_iter().filter(|_| owner.is_some());
         let call = first.filter_map(|call| Some((turns.get(call.as_str()).copied()?, call))).next();
         let call = call.map(|(turn, call)| (call, turn));
         let kept_bytes = kept_bytes.filter(|_| call.is_none());
-        Ok(FoundSubmission { owner, call, kept_bytes })
+        Ok(FoundSubmission { owner, call, kept_bytes, open_turns })
     }
 
     pub(super) async fn kept_bytes(&self, principal: &PrincipalId) -> Result<u64, StoreFault> {

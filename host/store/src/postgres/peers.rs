@@ -126,14 +126,19 @@ impl Peers for super::PostgresStore {
     }
 
     async fn open_turns(&self, of: Option<&PrincipalId>) -> Result<Option<Footprint>, StoreFault> {
-        let of = of.map(ToString::to_string);
-        let read = move |reader: Reader| async move {
-            match of {
-                None => reader.first(ALL_OPEN, &[]).await,
-                Some(principal) => reader.first(OPEN, &[&principal]).await,
-            }
+        let of = of.cloned();
+        let read = move |reader: Reader| async move { reader.open_turns(of.as_ref()).await };
+        self.reads.run(read).await.map(Some)
+    }
+}
+
+impl Reader {
+    /// The usage of the open turns of a principal, or of all principals.
+    pub(super) async fn open_turns(&self, of: Option<&PrincipalId>) -> Result<Footprint, StoreFault> {
+        let row = match of {
+            None => self.first(ALL_OPEN, &[]).await?,
+            Some(principal) => self.first(OPEN, &[&principal.as_str()]).await?,
         };
-        let row = self.reads.run(read).await?;
-        row.map_or(Ok(Some(Footprint::default())), |row| footprint(&row).map(Some))
+        row.map_or(Ok(Footprint::default()), |row| footprint(&row))
     }
 }

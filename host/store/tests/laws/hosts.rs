@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch::ports::{
-    AppendError, Audit as _, Footprint, Health as _, Log as _, News, PeerCommit, Peers as _, Position, RowChange, Share,
+    AppendError, Audit as _, Footprint, Health as _, Indexes as _, Log as _, News, PeerCommit, Peers as _, Position,
+    RowChange, Share,
 };
 use domain::event::TurnEnd;
 use domain::{Digest, OwnerId, SignalName, ToolName};
@@ -358,6 +359,8 @@ async fn open_turns_are_counted_over_all_hosts() {
     for store in [&a, &b] {
         assert_eq!(store.open_turns(Some(&principal("ann"))).await.unwrap(), Some(usage(2, 150, 1)));
         assert_eq!(store.open_turns(None).await.unwrap(), Some(usage(4, 165, 1)));
+        let found = store.find_submission(&conversation("c"), Vec::new(), Some(&principal("ann"))).await.unwrap();
+        assert_eq!(found.open_turns, Some(usage(2, 150, 1)));
     }
     a.append(&with(commit(2, 1, 2), [change("ann", usage(1, 50, 1), none)])).await.unwrap();
     let refused = with(commit(2, 1, 2), [change("ann", usage(1, 50, 1), none)]);
