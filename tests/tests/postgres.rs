@@ -5,6 +5,13 @@
 #[path = "../../host/store/tests/laws/server.rs"]
 mod server;
 
+#[path = "postgres/backups.rs"]
+mod backups;
+#[path = "hosts/named.rs"]
+mod named;
+#[path = "postgres/older.rs"]
+mod older;
+
 use std::fs;
 
 use serde_json::{Value, json};

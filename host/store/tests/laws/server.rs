@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Starts a server in a new folder, says so, and stops it when the standard input ends. PostgreSQL refuses to run as root, so root
 /// runs it as the user `nobody`. The folder is in memory if possible: then a sync of the disk takes no time, and the server
 /// has the settings of a server that keeps its commits. The role `locked` needs its password. With a port, the server has TLS. With the
-/// folder of another server, it is a standby of that one.
+/// folder of another server, it begins with a base backup of that one, and with `-R` it is its standby.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 umask 077
@@ -24,7 +24,7 @@ fi
 cd "$folder"
 end() { rm -rf "$folder"; exit "$1"; }
 if [ -n "$5" ]; then
-    $as "$2/pg_basebackup" -h "$5" -U toolgate -D "$folder/data" -R --no-sync -c fast >"$folder/log" 2>&1
+    $as "$2/pg_basebackup" -h "$5" -U toolgate -D "$folder/data" $6 --no-sync -c fast >"$folder/log" 2>&1
 else
     $as "$2/initdb" -D "$folder/data" -U toolgate -A trust -E UTF8 --locale=C --no-sync >"$folder/log" 2>&1
 fi || { cat "$folder/log" >&2; end 1; }
@@ -106,7 +106,13 @@ pub(crate) fn start(options: &str) -> PathBuf {
 /// Starts a standby of a server. It ends with this process.
 #[allow(dead_code, reason = "few tests need one")]
 pub(crate) fn standby(of: &Path) -> PathBuf {
-    started_in(&parent(), "", None, Some(of)).unwrap_or_else(|| panic!("the standby does not start"))
+    started_in(&parent(), "", None, Some((of, "-R"))).unwrap_or_else(|| panic!("the standby does not start"))
+}
+
+/// Starts a server on a base backup of another one. It ends with this process.
+#[allow(dead_code, reason = "few tests need one")]
+pub(crate) fn copied(from: &Path) -> Option<PathBuf> {
+    started_in(&parent(), "", None, Some((from, "")))
 }
 
 /// Starts a server, with TLS on a port of `127.0.0.1` if there is one. Returns its folder. `None`: it does not start.
@@ -119,12 +125,20 @@ fn parent() -> PathBuf {
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-/// As [`started`], with its files in this folder, or as a standby of another server.
+/// As [`started`], with its files in this folder. It can begin with a base backup of another server, which is made with this option.
 #[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
-pub(crate) fn started_in(parent: &Path, options: &str, port: Option<u16>, of: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn started_in(
+    parent: &Path,
+    options: &str,
+    port: Option<u16>,
+    of: Option<(&Path, &str)>,
+) -> Option<PathBuf> {
     let mut guard = Command::new("sh");
     guard.args(["-c", GUARD, "guard"]).arg(parent).arg(programs()).arg(options);
-    guard.arg(port.map(|port| port.to_string()).unwrap_or_default()).args(of);
+    guard.arg(port.map(|port| port.to_string()).unwrap_or_default());
+    if let Some((server, option)) = of {
+        guard.arg(server).arg(option);
+    }
     // A signal of the terminal goes to this process alone.
     let mut guard = guard.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut folder = String::new();
