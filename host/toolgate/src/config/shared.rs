@@ -1,5 +1,6 @@
-//! The digest of everything that all hosts on one database must have equal in their configurations: all that decides what a call may do and what
-//! happens to its turn. Addresses, folders, secrets and the sizes of a machine are its own.
+//! The digest of everything that all hosts on one database must have equal in their configurations: all that decides what a call may do,
+//! what happens to its turn, and when a host has ended. Addresses, folders, secrets and the sizes of a machine are its own. The accepted
+//! tools of upstreams are not in it, because a host reads them again while it runs. Hosts compare them with their plugins.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,11 +13,10 @@ use super::{Config, ConfigError};
 use crate::shared_secret::SharedSecret;
 
 /// The keys of a machine.
-const OF_MACHINE: [&str; 12] = [
+const OF_MACHINE: [&str; 11] = [
     "listen",
     "plugins",
     "data",
-    "store",
     "hosts",
     "server",
     "door",
@@ -27,8 +27,14 @@ const OF_MACHINE: [&str; 12] = [
     "disk_reserve_bytes",
 ];
 
+/// The key of `[store]` that all hosts must have equal: it says when a host has ended.
+const LEASE: &str = "lease_seconds";
+
 /// The keys that say where a secret is, in `[[webhook]]` and `[upstream]`.
 const OF_SECRETS: [&str; 4] = ["secret_env", "secret_file", "token_env", "token_file"];
+
+/// The same in the tables of single secrets: those of `[plugin.NAME.grants.secrets]` and `[upstream.NAME.env]`.
+const IN_TABLES: [&str; 2] = ["env", "file"];
 
 /// The largest file of a policy that is compared.
 const MAX_FILE: u64 = 64 << 20;
@@ -43,6 +49,9 @@ impl Config {
         let (text, source) = (self.source.text(), &self.source);
         let mut table: toml::Table = text.parse().map_err(|error| ConfigError::at(source.path(), text, &error))?;
         table.retain(|key, _| !OF_MACHINE.contains(&key));
+        if let Some(lease) = table.remove("store").and_then(|mut store| store.as_table_mut()?.remove(LEASE)) {
+            table.insert(LEASE.to_owned(), lease);
+        }
         table.iter_mut().for_each(|(key, value)| without_secrets(key, value));
         let files = self.policies.files.iter().chain(self.policies.component.iter().map(|table| &table.file));
         let files = files.map(|file| read_file(&source.beside().join(file), MAX_FILE).unwrap_or_default());
@@ -61,11 +70,15 @@ fn without_secrets(key: &str, value: &mut Value) {
         _ => {}
     };
     match key {
-        "webhook" | "upstream" => each(value, &|table| table.retain(|key, _| !OF_SECRETS.contains(&key))),
+        "webhook" | "upstream" => each(value, &|table| {
+            table.retain(|key, _| !OF_SECRETS.contains(&key));
+            let environment = table.get_mut("env");
+            environment.into_iter().for_each(|all| each(all, &|one| one.retain(|key, _| !IN_TABLES.contains(&key))));
+        }),
         "plugin" => each(value, &|table| {
             let secrets = table.get_mut("grants").and_then(|grants| grants.get_mut("secrets"));
             if let Some(secrets) = secrets {
-                each(secrets, &|secret| secret.retain(|key, _| key != "env" && key != "file"));
+                each(secrets, &|secret| secret.retain(|key, _| !IN_TABLES.contains(&key)));
             }
         }),
         "policies" => {
@@ -116,17 +129,31 @@ mod tests {
         let rules = "[[policy]]\ntools = \"pay*\"\nrule = \"ask\"\n";
         let secret = "[plugin.p]\ncomponent = \"any\"\n[plugin.p.grants.secrets.key]\nhosts = [\"a.example\"]\nplaces = [\"header:authorization\"]\n";
         let hook = "[[webhook]]\nname = \"w\"\nurl = \"https://a.example/\"\n";
-        let one = format!("max_calls = 9\nephemeral = false\n{rules}{secret}env = \"A\"\n{hook}secret_env = \"A\"\n");
+        let upstream = "[upstream.u]\ncommand = [\"run\"]\nenv.TOKEN";
+        let store = "[store]\nlease_seconds = 20\nurl";
+        let one = format!(
+            "max_calls = 9\nephemeral = false\n{rules}{secret}env = \"A\"\n{hook}secret_env = \"A\"\n{upstream} = {{ env = \"A\" }}\n\
+             {store} = \"postgres://a/t\"\nhost = \"a\"\nkey_file = \"a\"\npassword_env = \"A\"\n"
+        );
         let machine = "listen = \"127.0.0.1:1\"\ndata = \"d\"\npool = 3\ndisk_reserve_bytes = 7\n";
         let other = format!(
-            "{machine}ephemeral = false\nmax_calls = 9\n{hook}secret_file = \"b\"\n{rules}[server]\nconnections = 9\n{secret}file = \"b\"\n"
+            "{machine}ephemeral = false\nmax_calls = 9\n{store} = \"postgres://b/t\"\nconnections = 2\n{hook}secret_file = \"b\"\n\
+             {rules}[server]\nconnections = 9\n{upstream} = {{ file = \"b\" }}\n{secret}file = \"b\"\n"
         );
         let same = digest(&one, folder.path());
         assert_eq!(same, digest(&other, folder.path()));
-        for (from, to) in
-            [("max_calls = 9", "max_calls = 8"), ("\"ask\"", "\"deny\""), ("a.example\"]", "b.example\"]")]
-        {
+        for (from, to) in [
+            ("max_calls = 9", "max_calls = 8"),
+            ("\"ask\"", "\"deny\""),
+            ("a.example\"]", "b.example\"]"),
+            ("seconds = 20", "seconds = 30"),
+            ("env.TOKEN", "env.OTHER"),
+        ] {
             assert_ne!(same, digest(&one.replace(from, to), folder.path()), "{to}");
+        }
+        let without_lease = digest("max_calls = 9\n", folder.path());
+        for store in ["store = \"postgres://a/t\"\n", "[store]\nurl = \"postgres://b/t\"\nhost = \"b\"\n"] {
+            assert_eq!(without_lease, digest(&format!("max_calls = 9\n{store}"), folder.path()));
         }
         let config = Config::parse(&one, &folder.path().join("toolgate.toml")).unwrap();
         let elsewhere = config.shared_digest(&SharedSecret::new(&[8; 32]).unwrap()).unwrap();
