@@ -147,6 +147,7 @@ impl Peers for Member {
             version: "test".into(),
             address: None,
             config: domain::Digest::of("configuration"),
+            plugins: None,
             since: Timestamp::from_millis(0),
             renewed: Timestamp::from_millis(0),
             running_calls: 0,

@@ -9,8 +9,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 use toolgate_tests::browser::Browser;
+use toolgate_tests::guests::plugin;
 use toolgate_tests::host::{Host, Setup};
-use toolgate_tests::http::{Client, outcomes, path};
+use toolgate_tests::http::{Answer, Client, outcomes, path};
 use toolgate_tests::parts::Part;
 
 const SECRET: &str = "a secret of at least thirty-two bytes";
@@ -137,15 +138,52 @@ fn plugins_are_not_changed_at_one_host_only() {
 }
 
 #[test]
-fn host_with_another_configuration_is_shown() {
-    let Some((a, _b)) = two() else { return };
-    let url = fs::read_to_string(a.folder().join("toolgate.toml")).unwrap();
-    let url = url.lines().find_map(|line| line.strip_prefix("url = ")).unwrap().trim_matches('"').to_owned();
-    let _c = setup(&url, "c").settings("max_calls = 9").beside(&a).start();
-    let differs: Vec<Value> = hosts(&a).iter().map(|host| host["other_configuration"].clone()).collect();
-    assert_eq!(differs, [false, false, true]);
-    let said = a.cli(None, &["hosts"]);
-    assert!(said.out.lines().nth(2).unwrap().contains("other configuration"), "{}", said.out);
+fn hosts_that_differ_are_shown_and_logged() {
+    if Part::Postgres.is_left_out() {
+        return;
+    }
+    let (_, url) = server::database();
+    let of_lease = |name| setup(&url, name).tables("lease_seconds = 10");
+    let a = of_lease("a").start();
+    let b = of_lease("b").beside(&a).start();
+    let c = of_lease("c").settings("max_calls = 9").beside(&a).start();
+    // It becomes live at one host only.
+    a.drop_in("ledger", &plugin("ledger"));
+    let differs = |answer: &Answer| {
+        let plugins = ["a", "b", "c"].map(|name| {
+            let hosts = answer.json()["hosts"].as_array().unwrap().clone();
+            hosts.iter().find(|host| host["name"] == name).map(|host| host["other_plugins"].clone())
+        });
+        (plugins == [Some(json!(["ledger"])), Some(Value::Null), Some(Value::Null)]).then_some(())
+    };
+    b.admin.until("/v1/hosts", differs);
+    let configurations: Vec<Value> = hosts(&b).iter().map(|host| host["other_configuration"].clone()).collect();
+    assert_eq!(configurations, [false, false, true]);
+    let said = b.cli(None, &["hosts"]).out;
+    for (line, expected) in said.lines().zip([(false, true), (false, false), (true, false)]) {
+        let shown = (line.contains("other configuration"), line.contains("other plugins: ledger"));
+        assert_eq!(shown, expected, "{said}");
+    }
+    let lines = |host: &Host, of: &str, text: &str| {
+        let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
+        let of = format!("host=\"{of}\"");
+        log.lines().filter(|line| line.contains(&of) && line.contains(text)).count()
+    };
+    let (plugins, configuration) = ("plugins=\"ledger\"", "has another configuration");
+    let all = [
+        (&a, "b", plugins),
+        (&b, "a", plugins),
+        (&c, "a", plugins),
+        (&c, "b", configuration),
+        (&b, "c", configuration),
+    ];
+    for (host, of, text) in all {
+        host.admin.until("/v1/status", |_| (lines(host, of, text) > 0).then_some(()));
+    }
+    for (host, of, text) in all {
+        assert_eq!(lines(host, of, text), 1, "{of} is logged once");
+    }
+    assert_eq!((lines(&a, "b", configuration), lines(&b, "c", plugins)), (0, 0));
 }
 
 #[test]

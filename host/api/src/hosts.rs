@@ -38,13 +38,18 @@ pub struct HostView {
     pub draining: bool,
     /// Whether its configuration differs from that of the host that has answered, in what all hosts must have equal.
     pub other_configuration: bool,
+    /// The plugins that differ from those of the host that has answered: only one of the two hosts has them, or they have different
+    /// components. For an upstream MCP server, the accepted tools differ. Absent if no plugins differ, or if a host has not said which
+    /// it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_plugins: Vec<String>,
 }
 
 impl HostList {
     /// The list that a host answers with.
     #[must_use]
     pub fn of(hosts: &[RunningHost], answers: OwnerId) -> Self {
-        let own = hosts.iter().find(|host| host.owner == answers).map(|host| host.config);
+        let own = hosts.iter().find(|host| host.owner == answers);
         let view = |host: &RunningHost| HostView {
             name: host.name.clone(),
             id: host.owner.to_string(),
@@ -55,10 +60,17 @@ impl HostList {
             renewed_at: rfc3339(host.renewed),
             running_calls: host.running_calls,
             draining: host.is_draining,
-            other_configuration: own.is_some_and(|own| own != host.config),
+            other_configuration: own.is_some_and(|own| own.config != host.config),
+            other_plugins: own.map_or_else(Vec::new, |own| other_plugins(own, host)),
         };
         Self { hosts: hosts.iter().map(view).collect() }
     }
+}
+
+fn other_plugins(own: &RunningHost, host: &RunningHost) -> Vec<String> {
+    let both = own.plugins.as_ref().zip(host.plugins.as_ref());
+    let differing = both.map_or_else(Vec::new, |(own, other)| own.differing(other));
+    differing.iter().map(ToString::to_string).collect()
 }
 
 /// A host that takes no new turns.
@@ -72,30 +84,59 @@ pub struct Drained {
 
 #[cfg(test)]
 mod tests {
-    use domain::{Digest, Timestamp};
+    use dispatch::ports::LivePlugins;
+    use domain::{Digest, PluginName, Timestamp};
 
     use super::*;
 
     #[test]
-    fn list_says_who_answers_and_whose_configuration_differs() {
-        let host = |name: &str, owner, config: &str| RunningHost {
+    fn list_says_who_answers_and_who_differs() {
+        let host = |name: &str, owner, config: &str, plugins: Option<&[&str]>| RunningHost {
             name: name.to_owned(),
             owner: OwnerId::from_bits(owner),
             version: "1".to_owned(),
             address: None,
             config: Digest::of(config),
+            plugins: plugins.map(|names| {
+                LivePlugins(names.iter().map(|name| (PluginName::new(name).unwrap(), Digest::of(name))).collect())
+            }),
             since: Timestamp::from_millis(1_000),
             renewed: Timestamp::from_millis(2_000),
             running_calls: 3,
             is_draining: owner == 2,
         };
-        let hosts = [host("a", 1, "x"), host("b", 2, "x"), host("c", 3, "y")];
+        let hosts = [
+            host("a", 1, "x", Some(&["p"])),
+            host("b", 2, "x", None),
+            host("c", 3, "y", Some(&["p"])),
+            host("d", 4, "x", Some(&["q", "p"])),
+        ];
         let said = |answers| {
             let list = HostList::of(&hosts, OwnerId::from_bits(answers));
-            list.hosts.iter().map(|host| (host.answers, host.draining, host.other_configuration)).collect::<Vec<_>>()
+            let flags =
+                |host: &HostView| (host.answers, host.draining, host.other_configuration, host.other_plugins.join(" "));
+            list.hosts.iter().map(flags).collect::<Vec<_>>()
         };
-        assert_eq!(said(1), [(true, false, false), (false, true, false), (false, false, true)]);
-        assert_eq!(said(3), [(false, false, true), (false, true, true), (true, false, false)]);
+        let flags =
+            |answers, draining, configuration, plugins: &str| (answers, draining, configuration, plugins.to_owned());
+        assert_eq!(
+            said(1),
+            [
+                flags(true, false, false, ""),
+                flags(false, true, false, ""),
+                flags(false, false, true, ""),
+                flags(false, false, false, "q"),
+            ]
+        );
+        assert_eq!(
+            said(3),
+            [
+                flags(false, false, true, ""),
+                flags(false, true, true, ""),
+                flags(true, false, false, ""),
+                flags(false, false, true, "q"),
+            ]
+        );
         assert_eq!(HostList::of(&hosts, OwnerId::from_bits(1)).hosts[0].renewed_at, "1970-01-01T00:00:02.000Z");
     }
 }

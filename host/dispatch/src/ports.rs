@@ -36,7 +36,7 @@ pub use indexes::{Audiences, BegunTurns, Filter, FoundSubmission, Indexes, Order
 pub use journal::{JournalPage, Journals, RunJournal};
 pub use log::{Committed, Facts, Feed, Log, TurnEnding, TurnLog};
 pub use outbox::{Attempt, DeliveryRow, DeliveryState, Occasion, Outbox, Report, Subject, Subscribers, TURN_SETTLED};
-pub use peers::{News, PeerCommit, Peers, RunningHost, Share};
+pub use peers::{LivePlugins, News, PeerCommit, Peers, RunningHost, Share};
 pub use policy::{AsDeclared, Policy, PolicyQuery};
 pub use position::Position;
 pub use principals::Principals;

@@ -182,6 +182,13 @@ impl Registry {
         blocking(remote).await?
     }
 
+    /// The live plugins, with the digests of their components.
+    #[must_use]
+    pub fn live(&self) -> BTreeMap<PluginName, Digest> {
+        let catalog = self.shared.catalog.load();
+        catalog.plugins().map(|component| (component.plugin.clone(), component.digest)).collect()
+    }
+
     /// The plugins with a component that is being loaded or waits to be, sorted by name.
     #[must_use]
     pub fn loading(&self) -> Vec<PluginName> {

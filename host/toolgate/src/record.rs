@@ -1,4 +1,5 @@
-//! Records changes of plugins in the audit log, with the principal that made them. Also removes unused components.
+//! Records changes of plugins in the audit log, with the principal that made them. Tells other hosts which plugins are live. Also removes
+//! unused components.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -6,13 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dispatch::Handle;
-use dispatch::ports::{Indexes, Log, StoreFault};
+use dispatch::ports::{Indexes, LivePlugins, Log, Peers, StoreFault};
 use domain::{Digest, PluginName, PrincipalId, Turn, event::PluginEvent};
 use registry::Registry;
 use tokio::sync::mpsc;
 
+use crate::upstream_servers::UpstreamServers;
+
 /// How often unused components are removed.
 const INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// How often the live plugins are read for the other hosts.
+const REPORT: Duration = Duration::from_secs(1);
 
 /// How many unfinished turns are read at once.
 const PAGE: usize = 500;
@@ -71,6 +77,16 @@ pub(crate) async fn record(mut changes: Changes, handle: Handle) {
         if let Err(error) = handle.plugin_changed(event).await {
             tracing::error!(%plugin, %error, "a change of a plugin could not be recorded in the audit log");
         }
+    }
+}
+
+/// Tells the other hosts on the store which plugins are live here. Begins when the plugins of the start are loaded.
+pub(crate) async fn report(plugins: Registry, servers: UpstreamServers, peers: Arc<impl Peers + ?Sized>) {
+    plugins.loaded().await;
+    let mut now = tokio::time::interval(REPORT);
+    loop {
+        now.tick().await;
+        peers.report_plugins(LivePlugins(plugins.live().into_iter().chain(servers.accepted()).collect()));
     }
 }
 

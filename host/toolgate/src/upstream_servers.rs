@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dispatch::ports::{Clock, Tools};
+use domain::{Digest, PluginName};
 use registry::{Registry, RegistrySettings};
 
 #[cfg(feature = "upstream")]
@@ -18,8 +19,8 @@ pub(crate) struct UpstreamPlan {
     pub(crate) supervisor: Option<Option<CompilerProgram>>,
 }
 
-/// The upstream servers of a host.
-#[derive(Default)]
+/// The upstream servers of a host. Cheap to clone.
+#[derive(Clone, Default)]
 pub(crate) struct UpstreamServers {
     #[cfg(feature = "upstream")]
     pub(crate) upstreams: upstream::Upstreams,
@@ -42,6 +43,11 @@ impl UpstreamServers {
     /// The lines about the servers in the record of a start.
     pub(crate) fn recorded(&self) -> Vec<String> {
         self.upstreams.status().iter().map(crate::upstreams::recorded).collect()
+    }
+
+    /// The digests of what the operator has accepted of each server.
+    pub(crate) fn accepted(&self) -> Vec<(PluginName, Digest)> {
+        self.upstreams.accepted().collect()
     }
 
     /// Starts the servers. Returns the tools of the plugins and of the servers.
@@ -68,6 +74,10 @@ impl UpstreamServers {
     }
 
     pub(crate) fn recorded(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(crate) fn accepted(&self) -> Vec<(PluginName, Digest)> {
         Vec::new()
     }
 

@@ -106,7 +106,7 @@ pub(crate) async fn wire_up(mut plan: Plan) -> Result<Host, OpenError> {
         subscribers: webhooks.clone(),
     });
     let handle = core.handle();
-    let mut tasks = recording(changes, &log, &plugins, &handle);
+    let mut tasks = recording(changes, &log, (&plugins, &servers), &handle);
     tasks.extend(measuring);
     // Turns in memory are not audited after this run.
     #[cfg(feature = "server")]
@@ -144,17 +144,21 @@ fn claimed(data: &Path) -> io::Result<Option<Claim>> {
     Claim::take(data)
 }
 
-/// The tasks that record changes of plugins and remove components that no call needs.
+/// The tasks that record changes of plugins, report them to the other hosts, and remove components that no call needs.
 fn recording(
     changes: record::Changes,
     log: &Arc<dyn Store>,
-    plugins: &Registry,
+    (plugins, servers): (&Registry, &UpstreamServers),
     handle: &Handle,
 ) -> Vec<JoinHandle<()>> {
-    vec![
+    let mut tasks = vec![
         tokio::spawn(record::record(changes, handle.clone())),
         tokio::spawn(record::collect(log.clone(), plugins.clone(), handle.clone())),
-    ]
+    ];
+    if log.is_shared() {
+        tasks.push(tokio::spawn(record::report(plugins.clone(), servers.clone(), log.clone())));
+    }
+    tasks
 }
 
 /// The maker of links in messages. Its key is made only if a webhook sends links: a program that embeds the host may have no tokens.

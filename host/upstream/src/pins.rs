@@ -6,13 +6,14 @@
 //!
 //! Files of format 1 have only tools. They are read, and such an acceptance covers no target. The next acceptance writes format 2.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use domain::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -50,6 +51,16 @@ impl AcceptedServer {
     #[must_use]
     pub fn count(&self) -> usize {
         self.tools.len()
+    }
+
+    /// The same for all hosts that accept the same. The places of secrets may differ.
+    pub(crate) fn digest(&self) -> Digest {
+        let target = self.target.clone().map(|target| Target { secrets: BTreeSet::new(), ..target });
+        // The fields of a target have one order, and its maps are sorted.
+        let target = serde_json::to_vec(&target).unwrap_or_default();
+        let tools: Vec<Digest> = self.tools.values().map(Declaration::digest).collect();
+        let parts = tools.iter().map(|tool| tool.as_bytes().as_slice());
+        Digest::of_parts(&std::iter::once(target.as_slice()).chain(parts).collect::<Vec<_>>())
     }
 }
 
@@ -261,6 +272,21 @@ mod tests {
         assert_eq!(read.tools["a"].input_schema(), r#"{"type":"object","x":1.10}"#);
         assert!(**read == server("b") && **read != server("c"));
         assert!(current.of("two").unwrap().tools.is_empty());
+    }
+
+    #[test]
+    fn digest_has_the_target_and_the_tools_but_no_secrets() {
+        let (one, target) = (server("b"), server("b").target.unwrap());
+        let of_target = |target| AcceptedServer { target: Some(target), ..one.clone() }.digest();
+        let secrets = ["the file token".to_owned()].into();
+        assert_eq!(one.digest(), of_target(Target { secrets, ..target.clone() }));
+        let others = [
+            of_target(Target { command: vec!["b".to_owned()], ..target }),
+            AcceptedServer { target: None, ..one.clone() }.digest(),
+            server("c").digest(),
+            AcceptedServer::default().digest(),
+        ];
+        assert!(others.iter().all(|other| *other != one.digest()));
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::declaration::Declaration;
 use crate::diff::{Gate, Review};
 use crate::message::NoAnswer;
 use crate::pause::Pause;
-use crate::pins::Pins;
+use crate::pins::{AcceptedServer, Pins};
 use crate::settings::{Parts, UpstreamSettings};
 use crate::{Problem, result};
 
@@ -136,6 +136,12 @@ impl Server {
             state.failures = 0;
         }
         Ok(checked(offered.known.clone(), result::outcome(&self.settings, Ok(answer))).await)
+    }
+
+    /// The digest of what the operator has accepted.
+    pub(crate) fn accepted(&self) -> Digest {
+        let accepted = self.pins.current();
+        accepted.of(self.settings.name()).map_or_else(|| AcceptedServer::default().digest(), AcceptedServer::digest)
     }
 
     /// The threads for I/O.

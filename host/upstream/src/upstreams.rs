@@ -201,6 +201,11 @@ impl Upstreams {
         self.servers.values().map(status).collect()
     }
 
+    /// The digests of what the operator has accepted of each upstream.
+    pub fn accepted(&self) -> impl Iterator<Item = (PluginName, Digest)> {
+        self.servers.iter().map(|(plugin, server)| (plugin.clone(), server.accepted()))
+    }
+
     /// Asks an upstream over a connection of its own, and compares its tools with the accepted ones. `None`: there is no such
     /// upstream.
     ///

@@ -9,7 +9,12 @@ use crate::client::{Client, parse};
 use crate::report::Report;
 use crate::terminal::{Style, Terminal};
 
+/// The number of plugins that are named for one host.
+const MAX_PLUGINS: usize = 5;
+
 /// List the hosts on the database that are alive.
+///
+/// Shows hosts whose configuration or plugins differ from those of the host that answers.
 ///
 /// Needs the role admin. The list is empty if the turns are in the data folder of the host.
 #[derive(Debug, Args)]
@@ -54,5 +59,27 @@ fn line(host: &HostView, terminal: &Terminal) -> String {
             line += &format!("  {}", terminal.style(style, text));
         }
     }
+    if !host.other_plugins.is_empty() {
+        line += &format!("  {}", terminal.style(Style::Bad, &other_plugins(&host.other_plugins)));
+    }
     line
+}
+
+fn other_plugins(names: &[String]) -> String {
+    let named = names.iter().take(MAX_PLUGINS).map(|name| escape::line(name)).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_PLUGINS);
+    if more > 0 { format!("other plugins: {named} and {more} more") } else { format!("other plugins: {named}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugins_that_differ_are_named_up_to_a_number() {
+        let names = |number: usize| (1..=number).map(|n| format!("p{n}")).collect::<Vec<_>>();
+        assert_eq!(other_plugins(&names(1)), "other plugins: p1");
+        assert_eq!(other_plugins(&names(5)), "other plugins: p1, p2, p3, p4, p5");
+        assert_eq!(other_plugins(&names(7)), "other plugins: p1, p2, p3, p4, p5 and 2 more");
+    }
 }

@@ -1,7 +1,9 @@
 //! The other hosts that use the same store.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
-use domain::{ConversationId, Digest, OwnerId, PrincipalId, Timestamp, ToolName, TurnId};
+use domain::{ConversationId, Digest, OwnerId, PluginName, PrincipalId, Timestamp, ToolName, TurnId};
 
 use super::fault::StoreFault;
 use super::footprint::Footprint;
@@ -40,6 +42,9 @@ pub trait Peers: Send + Sync {
     /// Tells the other hosts how many calls this host runs, with the next renewal of its lease.
     fn report(&self, _running_calls: usize) {}
 
+    /// Tells the other hosts which plugins are live at this host, with the next renewal of its lease.
+    fn report_plugins(&self, _live: LivePlugins) {}
+
     /// Tells the other hosts that this host takes no new calls, with the next renewal of its lease.
     fn drain(&self) {}
 
@@ -70,14 +75,34 @@ pub struct RunningHost {
     pub version: String,
     /// Where it serves HTTP.
     pub address: Option<String>,
-    /// Of the configuration and the keys that all hosts must share.
+    /// Of the configuration that all hosts should share.
     pub config: Digest,
+    /// `None`: the host has not said it yet, or its version does not say it.
+    pub plugins: Option<LivePlugins>,
     pub since: Timestamp,
     /// When it last renewed its lease.
     pub renewed: Timestamp,
     pub running_calls: u64,
     /// Whether it takes no new calls.
     pub is_draining: bool,
+}
+
+/// The plugins that are live at a host, each with the digest of its component. For an upstream MCP server, it is the digest of what the
+/// operator has accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LivePlugins(pub BTreeMap<PluginName, Digest>);
+
+impl LivePlugins {
+    /// The names of the plugins that only one of two hosts has, or of which they have different components.
+    #[must_use]
+    pub fn differing(&self, other: &Self) -> Vec<PluginName> {
+        let (own, others) = (&self.0, &other.0);
+        let mut names: Vec<_> =
+            own.keys().chain(others.keys()).filter(|name| own.get(*name) != others.get(*name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().cloned().collect()
+    }
 }
 
 /// A part of the work that any host can do: each host does the work of other keys. Two hosts may have the same part for some seconds
@@ -163,6 +188,24 @@ impl PeerCommit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plugins_differ_by_name_or_component() {
+        let live = |plugins: &[(&str, &str)]| {
+            let plugins = plugins.iter();
+            LivePlugins(plugins.map(|(name, bytes)| (PluginName::new(name).unwrap(), Digest::of(bytes))).collect())
+        };
+        let one = live(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        for (other, expected) in [
+            (one.clone(), Vec::new()),
+            (live(&[("a", "1"), ("b", "2"), ("d", "1")]), vec!["b", "c", "d"]),
+            (LivePlugins::default(), vec!["a", "b", "c"]),
+        ] {
+            for names in [one.differing(&other), other.differing(&one)] {
+                assert_eq!(names.iter().map(PluginName::as_str).collect::<Vec<_>>(), expected);
+            }
+        }
+    }
 
     #[test]
     fn each_turn_is_in_the_share_of_exactly_one_host() {

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use dispatch::ports::StoreFault;
-use domain::Digest;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -43,8 +42,8 @@ impl Me {
 
 const BEGIN: &str = "BEGIN";
 const LOCK: &str = "SELECT position FROM head FOR UPDATE";
-const OTHERS: &str =
-    "SELECT name, config, key FROM hosts WHERE name <> $1 AND lease_until > clock_timestamp() ORDER BY name";
+const OTHER_KEY: &str = "SELECT name FROM hosts WHERE name <> $1 AND key <> $2 AND lease_until > clock_timestamp() \
+    ORDER BY name LIMIT 1";
 const FORGET: &str = "DELETE FROM hosts WHERE name = $1";
 const REGISTER: &str = "INSERT INTO hosts (name, owner, position, hash, lease_until, version, address, config, key, format) \
     SELECT $1, $2, position, hash, clock_timestamp() + make_interval(secs => $3), $4, $5, $6, $7, $8 FROM head \
@@ -80,22 +79,14 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
     session.query(LOCK, &[]).await.map_err(refused(ATTEMPTED))?;
     // Another host may have migrated the tables since they were looked at.
     migrate::found(session).await?.is_usable()?;
-    let others = session.query(OTHERS, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
     let HostIdentity { version, address, config, key, .. } = &me.identity;
-    for other in &others {
-        let (name, its_config, its_key) = read_other(other).map_err(refused(ATTEMPTED))?;
-        if its_key != *key {
-            return Err(PostgresError::OtherKey { host: name });
-        }
-        if its_config != *config {
-            tracing::warn!(
-                host = name,
-                "another host on this database has another configuration; give all hosts the same"
-            );
-        }
+    let (config, key) = (config.as_bytes().as_slice(), key.as_bytes().as_slice());
+    let others = session.query(OTHER_KEY, &[&me.name(), &key]).await.map_err(refused(ATTEMPTED))?;
+    if let Some(other) = others.first() {
+        let host = column(other, "name").map_err(Failure::from).map_err(refused(ATTEMPTED))?;
+        return Err(PostgresError::OtherKey { host });
     }
     session.execute(FORGET, &[&me.name()]).await.map_err(refused(ATTEMPTED))?;
-    let (config, key) = (config.as_bytes().as_slice(), key.as_bytes().as_slice());
     let made = session
         .query(REGISTER, &[&me.name(), &me.owner(), &me.lease(), version, address, &config, &key, &migrate::KNOWN])
         .await
@@ -103,11 +94,6 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
     session.run(COMMIT).await.map_err(refused(ATTEMPTED))?;
     let own = made.first().ok_or_else(|| damaged("the head of the audit")).and_then(OwnRow::read);
     own.map_err(Failure::from).map_err(refused(ATTEMPTED))
-}
-
-/// The name of another host, and its digests of the configuration and the key.
-fn read_other(row: &Row) -> Result<(String, Digest, Digest), Failure> {
-    Ok((column(row, "name")?, rows::digest(row, "config")?, rows::digest(row, "key")?))
 }
 
 async fn find(session: &Session, me: &Me, known: Known) -> Result<OwnRow, PostgresError> {

@@ -3,17 +3,19 @@
 //! for another host.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use dispatch::ports::{Share, StoreFault};
+use dispatch::ports::{LivePlugins, Share, StoreFault};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use super::committer::Work;
+use super::differences::{Differences, Setup};
 use super::hosts::Me;
+use super::live_plugins;
 use super::reads::Reads;
 use super::rows::{column, limit, signed};
 
@@ -25,7 +27,8 @@ const RENEW: &str = "UPDATE hosts SET lease_until = clock_timestamp() + make_int
 const REMOVE: &str = "DELETE FROM hosts WHERE name IN (SELECT name FROM hosts WHERE name <> $1 \
     AND lease_until < clock_timestamp() FOR UPDATE SKIP LOCKED) RETURNING name";
 const MEMBERS: &str = "SELECT name, owner, lease_until >= clock_timestamp() AS is_current, draining, \
-    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM hosts ORDER BY name";
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, key, config, names, digests \
+    FROM hosts LEFT JOIN live_plugins ON host = name ORDER BY name";
 
 pub(super) const ATTEMPTED: &str = "renew the lease of the host";
 
@@ -43,6 +46,8 @@ const RETRY: u32 = 15;
 pub(super) struct Report {
     pub(super) running: AtomicU64,
     pub(super) is_draining: AtomicBool,
+    /// `None`: they are not known yet.
+    pub(super) plugins: Mutex<Option<LivePlugins>>,
 }
 
 /// The knowledge about all hosts.
@@ -127,13 +132,14 @@ pub(super) struct Life {
     renewals: Renewals,
     /// The owners of the other hosts that were alive.
     others: BTreeSet<Uuid>,
+    differences: Differences,
 }
 
 impl Life {
     pub(super) fn new(requests: Reads, me: Me, report: Arc<Report>, committer: mpsc::WeakSender<Work>) -> Self {
         let (members, time) = (watch::channel(Members::default()).0, watch::channel(DatabaseTime::of_machine()).0);
-        let (renewals, others) = (Renewals::default(), BTreeSet::new());
-        Self { requests, me, report, committer, members, time, renewals, others }
+        let (renewals, others, differences) = (Renewals::default(), BTreeSet::new(), Differences::default());
+        Self { requests, me, report, committer, members, time, renewals, others, differences }
     }
 
     pub(super) fn members(&self) -> watch::Receiver<Members> {
@@ -202,17 +208,24 @@ impl Life {
         let before = instant();
         let rows = self.requests.run(|connection| async move { connection.query(MEMBERS, &[]).await }).await?;
         let (mut others, mut index, mut hosts) = (BTreeSet::new(), 0, 0);
+        let (mut said, mut setups) = (None, Vec::new());
         for row in &rows {
             let (name, owner): (&str, Uuid) = (column(row, "name")?, column(row, "owner")?);
+            let is_current: bool = column(row, "is_current")?;
+            let plugins = live_plugins::read(row)?;
             if owner == self.me.owner() {
                 index = hosts;
+                said = plugins;
                 // Half of the time went by before the server read its clock.
                 self.time
                     .send_replace(DatabaseTime { millis: column(row, "now")?, read: before + before.elapsed() / 2 });
             } else {
                 others.insert(owner);
+                if is_current {
+                    let setup = Setup { key: column(row, "key")?, config: column(row, "config")?, plugins };
+                    setups.push((owner, name.to_owned(), setup));
+                }
             }
-            let is_current: bool = column(row, "is_current")?;
             hosts += u32::from((name == self.me.name() || is_current) && !column::<bool>(row, "draining")?);
         }
         let has_ended = !self.others.is_subset(&others);
@@ -222,7 +235,22 @@ impl Life {
             std::mem::replace(members, found) != found
         });
         self.others = others;
-        Ok(())
+        self.compare(said, setups).await
+    }
+
+    /// Compares this host with the others. Tells them which plugins are live here, if its row does not say that yet.
+    async fn compare(
+        &mut self,
+        said: Option<LivePlugins>,
+        others: Vec<(Uuid, String, Setup)>,
+    ) -> Result<(), StoreFault> {
+        let plugins = self.report.plugins.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let [key, config] = [self.me.identity.key, self.me.identity.config].map(|digest| digest.as_bytes().to_vec());
+        let own = Setup { key, config, plugins };
+        self.differences.compare(&own, others);
+        let Some(live) = own.plugins.filter(|live| said.as_ref() != Some(live)) else { return Ok(()) };
+        let me = self.me.clone();
+        self.requests.run(|connection| async move { live_plugins::write(&connection, &me, &live).await }).await
     }
 }
 

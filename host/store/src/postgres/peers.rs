@@ -1,11 +1,11 @@
 //! The knowledge of a host about the other hosts on its database.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
-use dispatch::ports::{Footprint, News, Peers, RunningHost, Share, StoreFault};
+use dispatch::ports::{Footprint, LivePlugins, News, Peers, RunningHost, Share, StoreFault};
 use domain::{ConversationId, OwnerId, PrincipalId, ToolName};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_postgres::Row;
@@ -13,13 +13,15 @@ use uuid::Uuid;
 
 use super::hosts::Me;
 use super::life::{Members, Report};
+use super::live_plugins;
 use super::reads::{Reader, Reads};
 use super::rows::{self, column, damaged, unsigned, uuid};
 use crate::fault::fault;
 
 const ALIVE: &str = "SELECT owner FROM hosts WHERE owner = ANY ($1)";
 const HOSTS: &str = "SELECT name, owner, version, address, config, (extract(epoch FROM since) * 1000)::bigint AS since, \
-    (extract(epoch FROM renewed_at) * 1000)::bigint AS renewed, running, draining FROM hosts ORDER BY name";
+    (extract(epoch FROM renewed_at) * 1000)::bigint AS renewed, running, draining, names, digests \
+    FROM hosts LEFT JOIN live_plugins ON host = name ORDER BY name";
 const ATTACHED: &str = "SELECT tools FROM attachments WHERE conversation = $1 AND host <> $2";
 const ATTACH: &str = "INSERT INTO attachments (host, conversation, tools) SELECT name, $3, $4 FROM hosts \
     WHERE name = $1 AND owner = $2 ON CONFLICT (conversation, host) DO UPDATE SET tools = excluded.tools RETURNING host";
@@ -45,6 +47,7 @@ fn running(row: &Row) -> Result<RunningHost, StoreFault> {
         version: column(row, "version")?,
         address: column(row, "address")?,
         config: rows::digest(row, "config")?,
+        plugins: live_plugins::read(row)?,
         since: rows::time(row, "since")?,
         renewed: rows::time(row, "renewed")?,
         running_calls: unsigned(column(row, "running")?),
@@ -93,6 +96,10 @@ impl Peers for super::PostgresStore {
 
     fn report(&self, running_calls: usize) {
         self.peer.report.running.store(running_calls as u64, Ordering::Relaxed);
+    }
+
+    fn report_plugins(&self, live: LivePlugins) {
+        *self.peer.report.plugins.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
 
     fn drain(&self) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dispatch::ports::{
-    AppendError, Audit as _, Footprint, Health as _, Indexes as _, Log as _, News, PeerCommit, Peers as _, Position,
-    RowChange, Share,
+    AppendError, Audit as _, Footprint, Health as _, Indexes as _, LivePlugins, Log as _, News, PeerCommit, Peers as _,
+    Position, RowChange, Share,
 };
 use domain::event::TurnEnd;
-use domain::{Digest, OwnerId, SignalName, ToolName};
+use domain::{Digest, OwnerId, PluginName, SignalName, ToolName};
 
 use crate::given::{self, ENDED, OPEN, commit, conversation, principal, row, turn, with};
 use crate::machine::is_left_out;
@@ -60,7 +60,7 @@ async fn commits(store: &PostgresStore, number: usize) -> Vec<PeerCommit> {
 }
 
 /// Waits until the database says so.
-async fn until<T>(reached: impl AsyncFn() -> Option<T>) -> T {
+pub(crate) async fn until<T>(reached: impl AsyncFn() -> Option<T>) -> T {
     let found = async {
         loop {
             if let Some(found) = reached().await {
@@ -282,15 +282,21 @@ async fn lost_answer_to_an_attempt_is_no_foreign_commit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hosts_know_each_other() {
-    let Some((_, a, b, owners)) = two().await else { return };
+    let Some((name, a, b, owners)) = two().await else { return };
     b.report(3);
     assert_eq!(b.share(), Share::new(1, 2));
     b.drain();
+    let live = |component| LivePlugins([(PluginName::new("mcp:p").unwrap(), Digest::of(component))].into());
+    for live in [live("one"), live("another"), LivePlugins::default()] {
+        b.report_plugins(live.clone());
+        until(async || (a.hosts().await.unwrap()[1].plugins.as_ref() == Some(&live)).then_some(())).await;
+    }
     let hosts = until(async || {
         let hosts = a.hosts().await.unwrap();
         hosts.iter().any(|host| host.is_draining).then_some(hosts)
     })
     .await;
+    assert_eq!(hosts[0].plugins, None, "it has not said them");
     assert_eq!(
         hosts.iter().map(|host| (host.name.as_str(), host.owner)).collect::<Vec<_>>(),
         [("a", owners[0]), ("b", owners[1])]
@@ -303,6 +309,7 @@ async fn hosts_know_each_other() {
     assert!(b.time().borrow().now().abs_diff(of_server.parse().unwrap()) < 60_000);
     drop(b);
     assert_eq!(a.hosts().await.unwrap().len(), 1, "it has left in order");
+    assert_eq!(server::run(&name, "SELECT count(*) FROM toolgate.live_plugins"), "0");
 }
 
 #[tokio::test(flavor = "multi_thread")]

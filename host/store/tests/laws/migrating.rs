@@ -1,22 +1,28 @@
 //! Databases of older formats. They are made from the files of those formats, with rows that a store wrote.
 
-use dispatch::ports::{AppendError, Commit, Footprint, Indexes as _, Log as _, Peers as _, RowChange, SuspensionRow};
-use domain::{Event, Json, SignalName, event::Rejection, suspension::SuspensionKind};
+use std::time::Duration;
+
+use dispatch::ports::{
+    AppendError, Commit, Footprint, Indexes as _, LivePlugins, Log as _, Peers as _, RowChange, SuspensionRow,
+};
+use domain::{Digest, Event, Json, PluginName, SignalName, event::Rejection, suspension::SuspensionKind};
 
 use crate::given::{
     OPEN, call_of, commit, conversation, due, due_of, events, owner, principal, row, suspension, time, turn, with,
 };
+use crate::hosts::until;
 use crate::machine::is_left_out;
 use crate::on_server::{settings, verified};
 use crate::server;
-use crate::store::{NamespaceQuota, PostgresStore};
+use crate::store::{NamespaceQuota, PostgresSettings, PostgresStore};
 
-const FORMATS: [&str; 5] = [
+const FORMATS: [&str; 6] = [
     include_str!("../../src/postgres/schema/1.sql"),
     include_str!("../../src/postgres/schema/2.sql"),
     include_str!("../../src/postgres/schema/3.sql"),
     include_str!("../../src/postgres/schema/4.sql"),
     include_str!("../../src/postgres/schema/5.sql"),
+    include_str!("../../src/postgres/schema/6.sql"),
 ];
 
 /// Tables with records. Their columns are the same in all formats, and later ones have more. The last one exists since format 3.
@@ -108,7 +114,7 @@ async fn format_5_under_the_number_of_an_unreleased_version() {
     let store = PostgresStore::open(&settings(url)).await.unwrap();
     store.append(&commit(1, 1, 2)).await.unwrap();
     assert_eq!(verified(&store).await, 2);
-    assert_eq!(server::run(&name, "SELECT version, oldest FROM toolgate.format"), "6|6");
+    assert_eq!(server::run(&name, "SELECT version, oldest FROM toolgate.format"), "7|6");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +136,43 @@ async fn tables_are_not_migrated_while_older_hosts_run() {
     let store = PostgresStore::open(&settings(url)).await.unwrap();
     store.append(&commit(1, 1, 2)).await.unwrap();
     assert_eq!(verified(&store).await, 2);
-    assert_eq!(server::run(&name, "SELECT name, format FROM toolgate.hosts"), "toolgate|6", "the others have ended");
+    assert_eq!(server::run(&name, "SELECT name, format FROM toolgate.hosts"), "toolgate|7", "the others have ended");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn host_of_format_6_goes_on_beside_a_newer_one() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = database(6, &[commit(1, 0, 1)]).await;
+    let begins = "INSERT INTO toolgate.hosts (name, owner, position, hash, lease_until, version, config, key, format) \
+        SELECT 'old', gen_random_uuid(), position, hash, 'infinity', '1', sha256(''), sha256(''), 6 FROM toolgate.head";
+    server::run(&name, begins);
+    let lease = Duration::from_millis(600);
+    let store = PostgresStore::open(&PostgresSettings { lease, ..settings(url) }).await.unwrap();
+    assert_eq!(server::run(&name, "SELECT version, oldest FROM toolgate.format"), "7|6");
+    let live = LivePlugins([(PluginName::new("p").unwrap(), Digest::of("component"))].into());
+    store.report_plugins(live.clone());
+    let renews = "UPDATE toolgate.hosts SET renewed_at = clock_timestamp(), running = running + 1 WHERE name = 'old'";
+    let hosts = until(async || {
+        server::run(&name, renews);
+        let hosts = store.hosts().await.unwrap();
+        hosts[1].plugins.is_some().then_some(hosts)
+    })
+    .await;
+    assert_eq!((&hosts[0].plugins, hosts[0].running_calls > 0, &hosts[1].plugins), (&None, true, &Some(live)));
+    store.append(&commit(1, 1, 2)).await.unwrap();
+    assert_eq!(verified(&store).await, 2);
+    // One of format 6 with the name of a newer one replaces its row.
+    drop(store);
+    server::run(&name, "UPDATE toolgate.hosts SET name = 'newer' WHERE name = 'old'");
+    server::run(&name, "INSERT INTO toolgate.live_plugins VALUES ('newer', '{p}', '{x}')");
+    server::run(&name, "DELETE FROM toolgate.hosts WHERE name = 'newer'");
+    server::run(&name, &begins.replace("'old'", "'newer'"));
+    assert_eq!(
+        server::run(&name, "SELECT name, names FROM toolgate.hosts LEFT JOIN toolgate.live_plugins ON host = name"),
+        "newer|"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,7 +189,7 @@ async fn host_uses_tables_of_a_newer_format_that_allows_it() {
     store.append(&commit(1, 0, 1)).await.unwrap();
     first.append(&commit(1, 1, 2)).await.unwrap();
     drop((first, store));
-    server::run(&name, "UPDATE toolgate.format SET oldest = 7");
+    server::run(&name, "UPDATE toolgate.format SET oldest = 8");
     let refused = PostgresStore::open(&settings(url)).await.map(drop).unwrap_err().to_string();
-    assert!(refused.contains("has the format 9 and this host knows 6"), "{refused}");
+    assert!(refused.contains("has the format 9 and this host knows 7"), "{refused}");
 }
