@@ -7,6 +7,7 @@ mod server;
 
 #[path = "postgres/backups.rs"]
 mod backups;
+#[expect(dead_code, reason = "these tests make hosts from its setup")]
 #[path = "hosts/named.rs"]
 mod named;
 #[path = "postgres/older.rs"]
