@@ -130,14 +130,14 @@ mod tests {
         let secret = "[plugin.p]\ncomponent = \"any\"\n[plugin.p.grants.secrets.key]\nhosts = [\"a.example\"]\nplaces = [\"header:authorization\"]\n";
         let hook = "[[webhook]]\nname = \"w\"\nurl = \"https://a.example/\"\n";
         let upstream = "[upstream.u]\ncommand = [\"run\"]\nenv.TOKEN";
-        let store = "[store]\nlease_seconds = 20\nurl";
+        let on_database = "[store]\nlease_seconds = 20\nurl";
         let one = format!(
             "max_calls = 9\nephemeral = false\n{rules}{secret}env = \"A\"\n{hook}secret_env = \"A\"\n{upstream} = {{ env = \"A\" }}\n\
-             {store} = \"postgres://a/t\"\nhost = \"a\"\nkey_file = \"a\"\npassword_env = \"A\"\n"
+             {on_database} = \"postgres://a/t\"\nhost = \"a\"\nkey_file = \"a\"\npassword_env = \"A\"\n"
         );
         let machine = "listen = \"127.0.0.1:1\"\ndata = \"d\"\npool = 3\ndisk_reserve_bytes = 7\n";
         let other = format!(
-            "{machine}ephemeral = false\nmax_calls = 9\n{store} = \"postgres://b/t\"\nconnections = 2\n{hook}secret_file = \"b\"\n\
+            "{machine}ephemeral = false\nmax_calls = 9\n{on_database} = \"postgres://b/t\"\nconnections = 2\n{hook}secret_file = \"b\"\n\
              {rules}[server]\nconnections = 9\n{upstream} = {{ file = \"b\" }}\n{secret}file = \"b\"\n"
         );
         let same = digest(&one, folder.path());
@@ -152,8 +152,8 @@ mod tests {
             assert_ne!(same, digest(&one.replace(from, to), folder.path()), "{to}");
         }
         let without_lease = digest("max_calls = 9\n", folder.path());
-        for store in ["store = \"postgres://a/t\"\n", "[store]\nurl = \"postgres://b/t\"\nhost = \"b\"\n"] {
-            assert_eq!(without_lease, digest(&format!("max_calls = 9\n{store}"), folder.path()));
+        for on_database in ["store = \"postgres://a/t\"\n", "[store]\nurl = \"postgres://b/t\"\nhost = \"b\"\n"] {
+            assert_eq!(without_lease, digest(&format!("max_calls = 9\n{on_database}"), folder.path()));
         }
         let config = Config::parse(&one, &folder.path().join("toolgate.toml")).unwrap();
         let elsewhere = config.shared_digest(&SharedSecret::new(&[8; 32]).unwrap()).unwrap();
