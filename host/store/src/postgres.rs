@@ -143,10 +143,8 @@ impl PostgresStore {
         let report = Arc::default();
         let mut life = Life::new(renewals, me.clone(), Arc::clone(&report), queue.downgrade());
         let (members, time) = (life.members(), life.time());
-        if let Err(fault) = life.renew().await {
-            tracing::warn!(%fault, "the other hosts are not known yet");
-        }
-        handle.spawn(life.run(final_failure.clone()));
+        life.begin().await?;
+        handle.spawn(life.run(final_failure.clone(), failed.clone()));
         let (hints, looks) = (Arc::default(), settings.poll);
         let messenger = Messenger {
             config,

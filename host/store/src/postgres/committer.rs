@@ -6,7 +6,8 @@
 //! also takes no more commits if the row was removed: then another host recovers the calls of this one.
 //!
 //! A `COMMIT` whose answer is lost may have happened. The task never repeats it blindly. It connects again, which waits until the
-//! server has ended the old transaction, and reads the mark. It repeats a transaction that did not happen.
+//! server has ended the old transaction, and reads the mark. It repeats a transaction that did not happen. One that did happen may
+//! not be on the standby yet. The connection begins a new term of the writers of values, which is acknowledged behind it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -52,10 +52,7 @@ impl Connector {
         if config.get_application_name().is_none() {
             config.application_name("toolgate");
         }
-        // Each statement of the writer looks for keys. The server plans it once, and could do so while a table is empty: then it would
-        // read the whole table each time, with all removed rows, until the next automatic vacuum.
-        let writes =
-            format!("-c idle_in_transaction_session_timeout={} -c enable_seqscan=off -c jit=off", deadline.as_millis());
+        let writes = of_writer(deadline);
         let servers = Servers::new(tls, deadline);
         let writer = pool(&config, &servers, &writes, 1, deadline)?;
         Ok(Self {
@@ -141,10 +138,14 @@ impl Connector {
     /// Checks the server, takes the lock of the host's name, and makes the tables.
     async fn prepare(&self, session: &Session, lock_wait: Duration) -> Result<(), PostgresError> {
         check_server(session).await?;
-        if let Some(by) = Lock::of_host(self.me.name()).take(session, lock_wait).await? {
-            return Err(PostgresError::InUse { name: self.me.name().to_owned(), by });
+        let (name, lock) = (self.me.name(), Lock::of_host(self.me.name()));
+        if lock.take(session, lock_wait / 4).await?.is_some() {
+            lock.end_left_behind(session, &self.me).await?;
+            if let Some(by) = lock.take(session, lock_wait - lock_wait / 4).await? {
+                return Err(PostgresError::InUse { name: name.to_owned(), by });
+            }
         }
-        migrate(session, lock_wait, Some(self.me.name())).await?;
+        migrate(session, lock_wait, Some(name)).await?;
         let prepared = session.prepare(self.statements.iter().copied()).await;
         prepared.map_err(PostgresError::refused("prepare statements"))
     }
@@ -160,6 +161,20 @@ impl Connector {
         }
         PostgresError::Unreachable { server: self.server.clone(), reason }
     }
+}
+
+/// The settings of the session of the writer. The host may stop, or lose its network, at any time. The server then frees the locks
+/// of the session soon, because the other hosts, or the next one with this name, wait for them.
+fn of_writer(deadline: Duration) -> String {
+    let (idle, timeout) = (deadline / 4, deadline.as_millis());
+    // Each statement looks for keys. The server plans it once, and could do so while a table is empty: then it would read the
+    // whole table each time, with all removed rows, until the next automatic vacuum.
+    format!(
+        "-c idle_in_transaction_session_timeout={} -c tcp_user_timeout={timeout} -c tcp_keepalives_idle={} \
+         -c tcp_keepalives_interval=1 -c tcp_keepalives_count=4 -c enable_seqscan=off -c jit=off",
+        idle.as_millis().max(1),
+        idle.as_secs().max(1),
+    )
 }
 
 fn pool(

@@ -47,9 +47,10 @@ fn kind_of(code: &SqlState) -> FaultKind {
     match code.code().get(..2) {
         _ if *code == SqlState::DISK_FULL => FaultKind::NoSpace,
         _ if *code == SqlState::IO_ERROR => FaultKind::Disk,
-        // The connection failed, or the server stops or has just been started; a standby took its place.
+        // The connection failed, or the server stops or has just been started; a standby took its place; the host was paused.
         Some("08" | "57") => FaultKind::NoAnswer,
         _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => FaultKind::NoAnswer,
+        _ if *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => FaultKind::NoAnswer,
         Some("XX") if *code != SqlState::INTERNAL_ERROR => FaultKind::Damaged,
         _ => FaultKind::Program,
     }

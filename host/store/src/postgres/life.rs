@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::committer::Work;
 use super::differences::{Differences, Setup};
+use super::error::PostgresError;
 use super::hosts::Me;
 use super::live_plugins;
 use super::reads::Reads;
@@ -103,7 +104,7 @@ pub struct DatabaseTime {
 }
 
 impl DatabaseTime {
-    /// The time of this machine, until that of the database is read.
+    /// The time of this machine. An open store has that of the database.
     fn of_machine() -> Self {
         let since = UNIX_EPOCH.elapsed().unwrap_or_default();
         Self { millis: i64::try_from(since.as_millis()).unwrap_or(i64::MAX), read: instant() }
@@ -114,6 +115,18 @@ impl DatabaseTime {
     pub fn now(&self) -> u64 {
         let passed = u64::try_from(self.read.elapsed().as_millis()).unwrap_or(u64::MAX);
         u64::try_from(self.millis).unwrap_or_default().saturating_add(passed)
+    }
+}
+
+/// Since when the store takes no commits.
+#[derive(Debug, Default)]
+struct Failing(Option<Instant>);
+
+impl Failing {
+    /// Whether it has lasted for this time.
+    fn lasts(&mut self, is_failing: bool, time: Duration) -> bool {
+        self.0 = is_failing.then(|| self.0.unwrap_or_else(instant));
+        self.0.is_some_and(|since| since.elapsed() >= time)
     }
 }
 
@@ -150,8 +163,30 @@ impl Life {
         self.time.subscribe()
     }
 
-    /// Returns when the store takes no commits any more.
-    pub(super) async fn run(mut self, mut final_failure: watch::Receiver<Option<StoreFault>>) {
+    /// The first renewal. Without the time of the database and the other hosts, a host does not know what is due.
+    pub(super) async fn begin(&mut self) -> Result<(), PostgresError> {
+        let mut renewed = self.renew().await;
+        for _ in 1..RENEWALS {
+            if let Err(fault) = &renewed {
+                tracing::warn!(%fault, "the lease is not renewed; trying again");
+                renewed = self.renew().await;
+            }
+        }
+        match renewed {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(PostgresError::Ended),
+            Err(StoreFault { attempted, reason, .. }) => Err(PostgresError::Refused { attempted, reason }),
+        }
+    }
+
+    /// Returns when the store takes no commits any more. A host that cannot commit for a whole lease lets the lease end, so that
+    /// others take its calls over.
+    pub(super) async fn run(
+        mut self,
+        mut final_failure: watch::Receiver<Option<StoreFault>>,
+        failed: watch::Receiver<Option<StoreFault>>,
+    ) {
+        let mut failing = Failing::default();
         let mut ticks = interval((self.me.lease / RENEWALS).max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.reset();
@@ -160,6 +195,12 @@ impl Life {
                 _ = ticks.tick() => {}
                 // The sender is dropped with the committer.
                 _ = final_failure.wait_for(Option::is_some) => return,
+            }
+            let is_failing = failed.borrow().is_some();
+            if failing.lasts(is_failing, self.me.lease) {
+                tracing::warn!("the lease of this host is not renewed, because the store takes no commits");
+                self.renewals.end();
+                continue;
             }
             match self.renew().await {
                 Ok(true) => {}
@@ -180,7 +221,7 @@ impl Life {
     }
 
     /// Renews the lease. Returns whether the host is still alive.
-    pub(super) async fn renew(&mut self) -> Result<bool, StoreFault> {
+    async fn renew(&mut self) -> Result<bool, StoreFault> {
         let (name, owner, lease) = (self.me.name().to_owned(), self.me.owner(), self.me.lease());
         let running = signed(self.report.running.load(Ordering::Relaxed));
         let is_draining = self.report.is_draining.load(Ordering::Relaxed);
@@ -277,6 +318,16 @@ mod tests {
         assert!((an_hour + 5..later).contains(&time(5).now()));
         assert!((an_hour..later).contains(&time(-5).now()));
         assert!(DatabaseTime::of_machine().now() > 1_700_000_000_000);
+    }
+
+    #[test]
+    fn failure_lasts_only_without_a_break() {
+        let (mut failing, hour) = (Failing::default(), Duration::from_secs(60 * 60));
+        assert!(!failing.lasts(true, hour));
+        failing.0 = instant().checked_sub(hour);
+        assert!(failing.lasts(true, hour));
+        assert!(!failing.lasts(false, hour));
+        assert!(!failing.lasts(true, hour));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use domain::Digest;
 use tokio_postgres::error::SqlState;
 
 use super::error::PostgresError;
+use super::hosts::Me;
+use super::migrate;
 use super::session::{Failure, Session};
 
 /// A lock by its key.
@@ -43,6 +45,16 @@ impl Lock {
         }
     }
 
+    /// Ends the session that has the lock of a host, if nobody uses it: it was made by this run of the host, or by one whose lease has
+    /// ended. The server may not know yet that their connections are cut.
+    pub(super) async fn end_left_behind(self, session: &Session, me: &Me) -> Result<(), PostgresError> {
+        if !migrate::found(session).await?.has_hosts() {
+            return Ok(());
+        }
+        let ended = session.query(END_IDLE, &[&self.0, &me.name(), &me.owner()]).await;
+        ended.map(drop).map_err(PostgresError::refused("end the session that the host left behind"))
+    }
+
     /// Gives the lock away.
     pub(super) async fn free(self, session: &Session) -> Result<(), PostgresError> {
         let freed = session.query("SELECT pg_advisory_unlock($1)", &[&self.0]).await;
@@ -50,8 +62,25 @@ impl Lock {
     }
 }
 
-const HOLDER: &str = "SELECT format('%s from %s since %s', application_name, coalesce(host(client_addr), 'the same machine'), \
-    to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS TZ')) AS holder FROM pg_stat_activity JOIN pg_locks USING (pid) \
-    WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND pg_locks.database = \
-    (SELECT oid FROM pg_database WHERE datname = current_database()) \
-    AND ((classid::bigint << 32) | objid::bigint) = $1";
+/// The sessions that have a lock.
+macro_rules! holders {
+    () => {
+        "FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE locktype = 'advisory' AND granted AND objsubid = 1 \
+         AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+         AND ((classid::bigint << 32) | objid::bigint) = $1"
+    };
+}
+
+const HOLDER: &str = concat!(
+    "SELECT format('%s from %s since %s', application_name, coalesce(host(client_addr), 'the same machine'), \
+     to_char(backend_start, 'YYYY-MM-DD HH24:MI:SS TZ')) AS holder ",
+    holders!()
+);
+
+// A session that works is none of a host that is gone.
+const END_IDLE: &str = concat!(
+    "SELECT pg_terminate_backend(pid) ",
+    holders!(),
+    " AND state LIKE 'idle%' AND state_change < clock_timestamp() - interval '1 second' \
+     AND NOT EXISTS (SELECT FROM hosts WHERE name = $2 AND owner <> $3 AND lease_until > clock_timestamp())"
+);

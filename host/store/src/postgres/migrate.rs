@@ -52,6 +52,11 @@ impl Format {
         }
         Ok(self.version >= KNOWN)
     }
+
+    /// Whether there is a table of hosts.
+    pub(super) const fn has_hosts(self) -> bool {
+        self.version >= HOSTS
+    }
 }
 
 /// Makes the tables of the newest format, unless they are there. Waits as long for those who use older tables. `me` is the name of the

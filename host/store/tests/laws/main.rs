@@ -5,6 +5,8 @@
 mod appending;
 #[cfg(feature = "postgres")]
 mod components;
+#[cfg(feature = "postgres")]
+mod cut_off;
 mod damage;
 mod deliveries;
 #[cfg(feature = "postgres")]

@@ -52,6 +52,9 @@ struct Shared {
     is_closed: AtomicBool,
     /// Whether the next cut also closes the proxy.
     closes: AtomicBool,
+    /// The ends at the server of connections that were left behind.
+    left_behind: Mutex<Vec<UnixStream>>,
+    leaves_behind: AtomicBool,
     /// Cuts the present connections when it changes.
     closing: watch::Sender<()>,
     hold: Mutex<Option<&'static [u8]>>,
@@ -76,6 +79,8 @@ impl Proxy {
             cuts: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
             closes: AtomicBool::new(false),
+            left_behind: Mutex::default(),
+            leaves_behind: AtomicBool::new(false),
             closing: watch::channel(()).0,
             hold: Mutex::default(),
             loses_answer: AtomicBool::new(false),
@@ -120,6 +125,12 @@ impl Proxy {
         self.shared.closing.send_replace(());
     }
 
+    /// Cuts all connections. From now on, the server does not hear of the end of one.
+    pub(crate) fn leave_behind(&self) {
+        self.shared.leaves_behind.store(true, Ordering::Relaxed);
+        self.shared.closing.send_replace(());
+    }
+
     /// Holds the next request back that has these bytes.
     pub(crate) fn hold(&self, bytes: &'static [u8]) {
         *self.shared.hold.lock().unwrap() = Some(bytes);
@@ -149,17 +160,20 @@ impl Proxy {
 async fn connection(shared: Arc<Shared>, client: UnixStream) {
     // The server may be down.
     let Ok(server) = UnixStream::connect(&shared.server).await else { return };
-    let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+    let ((from_client, to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
     let mut closing = shared.closing.subscribe();
     let (next, following) = watch::channel(Next::Passed);
     tokio::select! {
-        () = requests(&shared, from_client, to_server, next) => {}
-        () = answers(&shared, from_server, to_client, following) => {}
+        () = requests(&shared, from_client, &mut to_server, next) => {}
+        () = answers(&shared, &mut from_server, to_client, following) => {}
         _ = closing.changed() => {}
+    }
+    if shared.leaves_behind.load(Ordering::Relaxed) {
+        shared.left_behind.lock().unwrap().extend(from_server.reunite(to_server).ok());
     }
 }
 
-async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedWriteHalf, next: watch::Sender<Next>) {
+async fn requests(shared: &Shared, mut client: OwnedReadHalf, server: &mut OwnedWriteHalf, next: watch::Sender<Next>) {
     let mut buffer = vec![0; 1 << 20];
     loop {
         let Ok(size @ 1..) = client.read(&mut buffer).await else { return };
@@ -198,7 +212,7 @@ async fn requests(shared: &Shared, mut client: OwnedReadHalf, mut server: OwnedW
 }
 
 /// Passes the answers on, until one of them is that of a `COMMIT` that must be lost.
-async fn answers(shared: &Shared, mut server: OwnedReadHalf, mut client: OwnedWriteHalf, next: watch::Receiver<Next>) {
+async fn answers(shared: &Shared, server: &mut OwnedReadHalf, mut client: OwnedWriteHalf, next: watch::Receiver<Next>) {
     let mut buffer = vec![0; 1 << 20];
     loop {
         let Ok(size @ 1..) = server.read(&mut buffer).await else { return };
