@@ -1,14 +1,16 @@
-//! The floor: one connection that inserts the rows of all queued turns in one transaction, as a host does. It decides nothing and
-//! runs no guest.
+//! Two floors, with the rows of a host. The group commit of PostgreSQL: a transaction for each commit, on as many connections as
+//! callers. And batches: one connection that inserts the rows of all queued turns in one transaction, as a host does. They decide
+//! nothing and run no guest.
 
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use futures::future::{BoxFuture, try_join_all};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 use uuid::Uuid;
@@ -22,6 +24,9 @@ const LOOKED_AT: usize = 100;
 
 /// The maximum number of commits in a transaction of a host.
 const MAX_AT_ONCE: usize = 256;
+
+/// The maximum number of connections. Two processors do not commit faster with more.
+const CONNECTIONS: usize = 32;
 
 // A turn of one call has two commits: one that begins it, and one that ends it.
 const LIKE_A_TURN: &str = "SELECT (SELECT max(number) FROM commits WHERE source = 'turn') AS last, \
@@ -66,22 +71,27 @@ impl Sample {
 }
 
 /// A commit that a caller waits for.
-struct Queued {
+struct Commit {
     turn: Uuid,
     id: String,
     conversation: String,
     is_end: bool,
-    committed: oneshot::Sender<()>,
+}
+
+/// A connection, and what it writes.
+struct Writer {
+    client: Client,
+    statements: Vec<(&'static str, Statement)>,
+    sample: Arc<Sample>,
 }
 
 /// The tables of a host without the host.
 pub(super) struct Floor {
-    client: Client,
-    statements: Vec<(&'static str, Statement)>,
-    sample: Sample,
-    position: i64,
+    /// The first one also commits in batches.
+    writers: Vec<Arc<Mutex<Writer>>>,
+    position: Arc<AtomicI64>,
     /// The windows so far.
-    windows: u64,
+    windows: AtomicU64,
 }
 
 impl Floor {
@@ -95,34 +105,83 @@ impl Floor {
         }
         cluster.hosts.clear();
         let client = connect(cluster.url()).await?;
-        let sample = Sample::read(&client.query_one(LIKE_A_TURN, &[]).await?)?;
+        let sample = Arc::new(Sample::read(&client.query_one(LIKE_A_TURN, &[]).await?)?);
         client.batch_execute("INSERT INTO open_turns VALUES ('floor', 0, 0, 0) ON CONFLICT DO NOTHING").await?;
-        let mut statements = Vec::new();
-        for statement in [BEGIN, HEAD, COMMITS, CALLS, UNFINISHED, FINISHED, ENDED, KEPT, OPEN] {
-            statements.push((statement, client.prepare(statement).await?));
-        }
         let position = client.query_one("SELECT position FROM head", &[]).await?.try_get(0)?;
-        Ok(Self { client, statements, sample, position, windows: 0 })
+        let mut writers = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let client = connect(cluster.url()).await?;
+            writers.push(Arc::new(Mutex::new(Writer::new(client, sample.clone()).await?)));
+        }
+        Ok(Self { writers, position: Arc::new(AtomicI64::new(position)), windows: AtomicU64::new(0) })
+    }
+
+    /// Turns per second, in transactions of many commits on one connection.
+    pub(super) async fn batched(&self, callers: usize, window: Duration) -> Result<f64> {
+        let (queue, mut queued) = mpsc::channel::<(Commit, oneshot::Sender<()>)>(1024);
+        let (writer, position) = (self.writers[0].clone(), self.position.clone());
+        let committing = tokio::spawn(async move {
+            let writer = writer.lock().await;
+            let mut batch = Vec::with_capacity(MAX_AT_ONCE);
+            while queued.recv_many(&mut batch, MAX_AT_ONCE).await > 0 {
+                let (commits, answers): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
+                let before = position.fetch_add(i64::try_from(commits.len())?, Ordering::Relaxed);
+                writer.commit(&commits, before, true).await?;
+                for answer in answers {
+                    let _ = answer.send(());
+                }
+            }
+            anyhow::Ok(())
+        });
+        let rate = self.rate(callers, window, move |_, commit| {
+            let queue = queue.clone();
+            async move {
+                let (committed, answer) = oneshot::channel();
+                queue.send((commit, committed)).await?;
+                Ok(answer.await?)
+            }
+        });
+        let rate = rate.await?;
+        committing.await??;
+        Ok(rate)
+    }
+
+    /// Turns per second, in a transaction for each commit, on as many connections as callers.
+    pub(super) async fn grouped(&self, callers: usize, window: Duration) -> Result<f64> {
+        let (writers, position) = (self.writers.clone(), self.position.clone());
+        self.rate(callers, window, move |caller, commit| {
+            let (writer, position) = (writers[caller % CONNECTIONS].clone(), position.clone());
+            async move {
+                let writer = writer.lock().await;
+                writer.commit(&[commit], position.fetch_add(1, Ordering::Relaxed), false).await
+            }
+        })
+        .await
     }
 
     /// Turns per second of `callers` callers. Each waits for the end of its turn before the next.
-    pub(super) async fn rate(mut self, callers: usize, window: Duration) -> Result<(f64, Self)> {
-        self.windows += 1;
-        let (queue, mut queued) = mpsc::channel::<Queued>(1024);
-        let (done, windows, start) = (Arc::new(AtomicUsize::new(0)), self.windows, now());
+    async fn rate<F>(
+        &self,
+        callers: usize,
+        window: Duration,
+        commit: impl Fn(usize, Commit) -> F + Clone + Send + 'static,
+    ) -> Result<f64>
+    where
+        F: Future<Output = Result<()>> + Send,
+    {
+        let windows = self.windows.fetch_add(1, Ordering::Relaxed);
+        let (done, start) = (Arc::new(AtomicUsize::new(0)), now());
         let callers: Vec<_> = (0..callers)
             .map(|caller| {
-                let (queue, done) = (queue.clone(), done.clone());
+                let (commit, done) = (commit.clone(), done.clone());
                 tokio::spawn(async move {
                     let mut n = 0;
                     while start.elapsed() < window {
                         // As with ids that begin with the time, later ones are larger.
-                        let turn = Uuid::from_u64_pair(windows << 48 | n, caller as u64);
+                        let turn = Uuid::from_u64_pair((windows + 1) << 48 | n, caller as u64);
                         for is_end in [false, true] {
-                            let (committed, answer) = oneshot::channel();
                             let (id, conversation) = (format!("floor{windows}_{caller}_{n}"), format!("many{caller}"));
-                            queue.send(Queued { turn, id, conversation, is_end, committed }).await?;
-                            answer.await?;
+                            commit(caller, Commit { turn, id, conversation, is_end }).await?;
                         }
                         n += 1;
                         done.fetch_add(1, Ordering::Relaxed);
@@ -131,29 +190,29 @@ impl Floor {
                 })
             })
             .collect();
-        drop(queue);
-        let committing = tokio::spawn(async move {
-            let mut batch = Vec::with_capacity(MAX_AT_ONCE);
-            while queued.recv_many(&mut batch, MAX_AT_ONCE).await > 0 {
-                self.commit(&batch).await?;
-                for queued in batch.drain(..) {
-                    let _ = queued.committed.send(());
-                }
-            }
-            anyhow::Ok(self)
-        });
+        drop(commit);
         for caller in callers {
             caller.await??;
         }
-        let rate = done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64();
-        Ok((rate, committing.await??))
+        Ok(done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64())
+    }
+}
+
+impl Writer {
+    async fn new(client: Client, sample: Arc<Sample>) -> Result<Self> {
+        let mut statements = Vec::new();
+        for statement in [BEGIN, HEAD, COMMITS, CALLS, UNFINISHED, FINISHED, ENDED, KEPT, OPEN] {
+            statements.push((statement, client.prepare(statement).await?));
+        }
+        Ok(Self { client, statements, sample })
     }
 
-    /// Writes the rows of a batch in one transaction. All statements are sent at once.
-    async fn commit(&mut self, batch: &[Queued]) -> Result<()> {
-        let Sample { begun, ended, caller, bytes, row, time } = &self.sample;
-        let (ends, begins): (Vec<_>, Vec<_>) = batch.iter().zip(self.position + 1..).partition(|(of, _)| of.is_end);
-        let head = self.position + i64::try_from(batch.len())?;
+    /// Writes the rows of commits in one transaction. All statements are sent at once. `with_shared`: also the rows that each
+    /// transaction changes.
+    async fn commit(&self, batch: &[Commit], before: i64, with_shared: bool) -> Result<()> {
+        let Sample { begun, ended, caller, bytes, row, time } = &*self.sample;
+        let (ends, begins): (Vec<_>, Vec<_>) = batch.iter().zip(before + 1..).partition(|(of, _)| of.is_end);
+        let head = before + i64::try_from(batch.len())?;
         let hash = [7_u8; 32].as_slice();
         let all = || begins.iter().chain(&ends);
         let positions: Vec<_> = all().map(|(_, position)| *position).collect();
@@ -174,17 +233,16 @@ impl Floor {
             }
         };
         add(true, BEGIN, vec![]);
-        add(true, HEAD, vec![&head, &hash]);
+        add(with_shared, HEAD, vec![&head, &hash]);
         add(true, COMMITS, vec![&hash, &positions, &turns, &numbers, &conversations, &records]);
         add(!begins.is_empty(), CALLS, vec![&of_begun, &ids, &turns_begun]);
         add(!begins.is_empty(), UNFINISHED, vec![time, &turns_begun]);
         add(!ends.is_empty(), FINISHED, vec![&turns_ended]);
         add(!ends.is_empty(), ENDED, vec![time, caller, bytes, row, &turns_ended, &end_positions, &of_ended]);
-        add(!ends.is_empty(), KEPT, vec![&kept]);
-        add(true, OPEN, vec![&open]);
+        add(with_shared && !ends.is_empty(), KEPT, vec![&kept]);
+        add(with_shared, OPEN, vec![&open]);
         sent.push(Box::pin(self.client.batch_execute("COMMIT")));
         try_join_all(sent).await?;
-        self.position = head;
         Ok(())
     }
 

@@ -14,13 +14,15 @@ const HOSTS: [usize; 3] = [1, 2, 4];
 const CALLERS: [usize; 3] = [1, 16, 256];
 
 /// Measures the rates. All hosts run afterwards.
-pub(super) async fn rates(cluster: &mut Cluster, mut floor: Floor, sizes: Sizes) -> Result<()> {
+pub(super) async fn rates(cluster: &mut Cluster, floor: Floor, sizes: Sizes) -> Result<()> {
     let columns = [
         "hosts",
         "callers",
-        "floor",
+        "group commit of PostgreSQL",
+        "batches on one connection",
         "toolgate",
-        "ratio (aim with one host: at least 0.7)",
+        "ratio to the group commit (aim with one host: at least 0.7)",
+        "ratio to the batches",
         "commits of a transaction",
     ];
     let mut table = Table::new("scale-rates", &columns, 0);
@@ -40,22 +42,27 @@ pub(super) async fn rates(cluster: &mut Cluster, mut floor: Floor, sizes: Sizes)
         for callers in CALLERS {
             progress(&format!("{callers} callers at {hosts} hosts"));
             let _ = rate(&cluster.hosts, callers, false, &format!("warm{hosts}"), sizes.window / 3).await?;
-            let (mut plain, mut ours, mut ratios) = (Samples::default(), Samples::default(), Samples::default());
+            let [mut grouped, mut batched, mut ours, mut of_grouped, mut of_batched] =
+                [(); 5].map(|()| Samples::default());
             let mut cost = Costs::default();
             for round in 0..sizes.rounds {
-                let (of_floor, again) = floor.rate(callers, sizes.window).await?;
-                floor = again;
+                let floors = [floor.grouped(callers, sizes.window).await?, floor.batched(callers, sizes.window).await?];
                 let before = cluster.usage().await?;
                 let turns = rate(&cluster.hosts, callers, false, &format!("r{hosts}_{round}"), sizes.window).await?;
                 let after = cluster.usage().await?;
                 cost.add(before, after, cluster.transactions(before.position).await?);
-                plain.add_value(of_floor);
                 ours.add_value(turns);
-                ratios.add_value(turns / of_floor);
+                for (floor, (rates, ratios)) in
+                    floors.into_iter().zip([(&mut grouped, &mut of_grouped), (&mut batched, &mut of_batched)])
+                {
+                    rates.add_value(floor);
+                    ratios.add_value(turns / floor);
+                }
             }
             let of = |name: usize| name.to_string();
-            let [plain, ours] = [&plain, &ours].map(|samples| spread(samples, 0));
-            table.row(&[of(hosts), of(callers), plain, ours, spread(&ratios, 2), cost.batch()]);
+            let rates = [grouped, batched, ours].map(|samples| spread(&samples, 0));
+            let ratios = [of_grouped, of_batched].map(|samples| spread(&samples, 2));
+            table.row(&[vec![of(hosts), of(callers)], rates.into(), ratios.into(), vec![cost.batch()]].concat());
             costs.row(&[vec![of(hosts), of(callers)], cost.cells()].concat());
         }
         idle.row(&idle_for(cluster, sizes).await?);
