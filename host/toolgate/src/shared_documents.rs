@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dispatch::ports::StoreFault;
-use domain::Span;
+use domain::{Span, Timestamp};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -34,6 +34,9 @@ pub(crate) trait Documents: Send + Sync {
 
     /// Replaces a document that has the expected version. `None`: makes one that does not exist yet. Returns whether it did so.
     async fn replace(&self, name: &str, expected: Option<i64>, content: Vec<u8>) -> Result<bool, StoreFault>;
+
+    /// The time of the database.
+    async fn now(&self) -> Result<Timestamp, StoreFault>;
 }
 
 #[cfg(feature = "postgres")]
@@ -49,6 +52,10 @@ impl Documents for store::Documents {
 
     async fn replace(&self, name: &str, expected: Option<i64>, content: Vec<u8>) -> Result<bool, StoreFault> {
         self.replace(name, expected, content).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreFault> {
+        self.now().await.map(Timestamp::from_millis)
     }
 }
 
@@ -105,6 +112,10 @@ impl SharedDocuments {
         looked.await.map_err(|error| StoreFault::of_program("look at shared documents", error.to_string()))?
     }
 
+    pub(crate) async fn now(&self) -> Result<Timestamp, StoreFault> {
+        self.documents.now().await
+    }
+
     pub(crate) async fn read(&self, name: &str) -> Result<Option<(i64, Vec<u8>)>, StoreFault> {
         self.documents.read(name).await
     }
@@ -147,6 +158,9 @@ pub(crate) mod tests {
     pub(crate) async fn window() {
         WallClock.sleep(LOOK).await;
     }
+
+    /// The time of the database.
+    pub(crate) const TIME: Timestamp = Timestamp::from_millis(7);
 
     /// Documents in memory, of which several hosts have a view.
     #[derive(Default)]
@@ -204,6 +218,10 @@ pub(crate) mod tests {
                 self.put(name, content);
             }
             Ok(found == expected)
+        }
+
+        async fn now(&self) -> Result<Timestamp, StoreFault> {
+            self.check().map(|()| TIME)
         }
     }
 

@@ -202,6 +202,17 @@ impl Tokens {
         folder.join(Self::ADMIN_FILE)
     }
 
+    /// The present time. It is that of the database if hosts share it, because their votes and answers have its times too.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    pub async fn now(&self) -> Result<Timestamp, TokenError> {
+        match &self.place {
+            Place::File => Ok(WallClock.now()),
+            Place::Shared(documents) => Ok(documents.now().await?),
+        }
+    }
+
     /// Makes a token. It cannot be read again later.
     ///
     /// # Errors

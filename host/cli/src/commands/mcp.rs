@@ -10,12 +10,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use dispatch::ports::Clock as _;
 use domain::Principal;
 use server::Authenticate as _;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use toolgate::WallClock;
 use toolgate::config::{Config, LISTEN};
 use toolgate::tokens::Tokens;
 
@@ -184,7 +182,7 @@ fn own_folder(host: &mut Connection) -> Result<PathBuf, Report> {
 /// Uses the token of MCP clients on this machine, unless the user names another one.
 async fn use_token(host: &mut Connection, tokens: &Tokens) -> Result<(), Report> {
     if host.token.is_none() && host.token_file.is_none() {
-        host.token = Some(tokens.of_mcp_clients(WallClock.now()).await?);
+        host.token = Some(tokens.of_mcp_clients(tokens.now().await?).await?);
     }
     Ok(())
 }

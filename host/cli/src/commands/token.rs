@@ -4,10 +4,8 @@
 use anyhow::Context as _;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use dispatch::ports::Clock as _;
 use domain::{ConversationId, PrincipalId, ids::Group, principal::Role};
 use serde_json::json;
-use toolgate::WallClock;
 use toolgate::config::Config;
 use toolgate::tokens::{TokenHolder, Tokens};
 
@@ -105,8 +103,8 @@ impl Token {
                 roles.dedup();
                 groups.sort_unstable();
                 groups.dedup();
-                let now = WallClock.now();
                 let tokens = opened(&data).await?;
+                let now = tokens.now().await?;
                 let is_first = tokens.is_unused().await?;
                 let shown = name.to_string();
                 let token = tokens.create(TokenHolder { name, roles, groups, conversation, created_at: now }).await?;

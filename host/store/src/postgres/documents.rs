@@ -8,7 +8,7 @@ use dispatch::ports::StoreFault;
 use super::connect::Connector;
 use super::error::PostgresError;
 use super::reads::Reads;
-use super::rows::column;
+use super::rows::{column, unsigned};
 use super::settings::PostgresSettings;
 use super::threads::Threads;
 use crate::fault::fault;
@@ -18,6 +18,7 @@ const READ: &str = "SELECT version, body FROM documents WHERE name = $1";
 const MAKE: &str = "INSERT INTO documents (name, body) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name";
 const REPLACE: &str = "UPDATE documents SET version = nextval('document_versions'), body = $2 \
     WHERE name = $1 AND version = $3 RETURNING name";
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 const DELETE: &str = "DELETE FROM documents WHERE name = $1";
 
 /// The maximum size of a document, in bytes.
@@ -90,6 +91,15 @@ impl Documents {
             }
         };
         Ok(self.requests.run(replace).await?.is_some())
+    }
+
+    /// The time of the database, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// [`StoreFault`].
+    pub async fn now(&self) -> Result<u64, StoreFault> {
+        let now = self.requests.run(|connection| async move { connection.first(NOW, &[]).await }).await?;
+        now.map_or_else(|| Err(fault(ATTEMPTED)("the server sent no time")), |row| column(&row, "now").map(unsigned))
     }
 
     /// Deletes a document, if there is one.

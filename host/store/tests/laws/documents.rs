@@ -12,7 +12,7 @@ async fn documents_are_shared_with_programs_that_are_no_host() {
     if is_left_out("postgres") {
         return;
     }
-    let (_, url) = server::database();
+    let (name, url) = server::database();
     // It makes the tables.
     let of_command = Documents::connect(&settings(url.clone())).await.unwrap();
     assert!(of_command.replace("tokens", None, b"one".to_vec()).await.unwrap());
@@ -32,6 +32,10 @@ async fn documents_are_shared_with_programs_that_are_no_host() {
     assert!(of_command.replace("tokens", None, b"five".to_vec()).await.unwrap());
     assert!(of_host.read("tokens").await.unwrap().unwrap().0 > version, "no version is given twice");
     assert!(of_host.replace("large", None, vec![0; (16 << 20) + 1]).await.is_err());
+    let time =
+        || server::run(&name, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").parse::<u64>().unwrap();
+    let (before, now) = (time(), of_command.now().await.unwrap());
+    assert!((before..=time()).contains(&now), "{now}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use server::Authenticate as _;
 use tempfile::TempDir;
 
 use super::{DOCUMENT, TokenHolder, Tokens, digest};
-use crate::shared_documents::tests::InMemory;
+use crate::shared_documents::tests::{InMemory, TIME};
 
 const NOW: Timestamp = Timestamp::from_millis(1);
 
@@ -47,6 +47,7 @@ fn holder(name: &str) -> TokenHolder {
 async fn token_of_one_host_is_valid_and_revoked_at_the_other() {
     let database = Arc::default();
     let (a, b) = (Host::on(&database).await, Host::on(&database).await);
+    assert_eq!(a.tokens.now().await.unwrap(), TIME, "not that of the machine");
     for name in ["one", "two"] {
         let token = a.tokens.create(holder(name)).await.unwrap();
         assert!(b.knows(&token).await && a.knows(&token).await);
