@@ -84,7 +84,7 @@ fn drained_host_leaves_new_turns_to_the_others() {
     let drained = a.cli(None, &["drain"]);
     assert_eq!(
         (drained.code, drained.out.as_str()),
-        (0, "the host takes no new turns; 0 calls run\n"),
+        (0, "the host `a` takes no new turns; 0 calls run\n"),
         "{}",
         drained.err
     );

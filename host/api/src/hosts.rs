@@ -74,8 +74,11 @@ fn other_plugins(own: &RunningHost, host: &RunningHost) -> Vec<String> {
 }
 
 /// A host that takes no new turns.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Drained {
+    /// Its name among the hosts on the database. Absent if only one host can use the store.
+    pub host: Option<String>,
     /// Always true.
     pub draining: bool,
     /// The calls that it still runs.

@@ -39,6 +39,8 @@ pub struct Ports {
 /// Facts about the host that do not change while it runs, for operators.
 #[derive(Debug, Clone)]
 pub struct About {
+    /// Its name among the hosts on the database. `None` if only one host can use the store.
+    pub host: Option<String>,
     /// The address that the server listens on.
     pub address: String,
     pub compiler: CompilerStatus,

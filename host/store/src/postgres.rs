@@ -176,6 +176,12 @@ impl PostgresStore {
         })
     }
 
+    /// The name of this host among those on the database.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.peer.me.name()
+    }
+
     /// Small files that all hosts share.
     #[must_use]
     pub fn documents(&self) -> Documents {

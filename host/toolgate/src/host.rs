@@ -72,6 +72,18 @@ pub(crate) enum Kept {
     Database(Arc<store::PostgresStore>),
 }
 
+#[cfg(feature = "server")]
+impl Kept {
+    /// The name of this host among those on the database.
+    pub(crate) fn name(&self) -> Option<String> {
+        match self {
+            Self::Memory | Self::Folder(_) => None,
+            #[cfg(feature = "postgres")]
+            Self::Database(database) => Some(database.name().to_owned()),
+        }
+    }
+}
+
 /// The principals of the HTTP API, once it is open. Without tokens nobody can be revoked.
 #[derive(Default)]
 pub(crate) struct HostPrincipals(pub(crate) OnceLock<Arc<dyn Principals>>);

@@ -84,6 +84,7 @@ pub async fn open(
         checkpoints: Arc::new(CheckpointFiles(folder.to_owned())),
         mcp_clients: None,
         about: About {
+            host: host.kept.name(),
             address,
             compiler: compiler::status(host.sandbox.clone()).await,
             audit_key: (!matches!(host.kept, Kept::Memory))

@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 /// Let a host take no new turns, before it is stopped.
 ///
 /// Needs the role admin. The host refuses new turns and answers until it is started again, and its running calls go on. Other hosts on
-/// its database do the rest of its work.
+/// its database do the rest of its work. Behind a proxy, the output says which host it is.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,8 +34,9 @@ impl Run for Drain {
         if self.json {
             return Ok(terminal.line(escape::json(&answer))?);
         }
-        let Drained { running_calls, .. } = parse(&answer)?;
+        let Drained { host, running_calls, .. } = parse(&answer)?;
+        let host = host.map_or_else(String::new, |name| format!(" `{}`", escape::line(&name)));
         let calls = if running_calls == 1 { "1 call runs".to_owned() } else { format!("{running_calls} calls run") };
-        Ok(terminal.line(format!("the host takes no new turns; {calls}"))?)
+        Ok(terminal.line(format!("the host{host} takes no new turns; {calls}"))?)
     }
 }

@@ -47,5 +47,6 @@ pub(crate) async fn drain(
     handle.drain();
     tracing::info!(by = %by.id, "the host takes no new turns");
     let running_calls = u64::try_from(handle.counts().running_calls).unwrap_or(u64::MAX);
-    respond(app.small(&by), &api::Drained { draining: true, running_calls })
+    let host = app.ports.about.host.clone();
+    respond(app.small(&by), &api::Drained { host, draining: true, running_calls })
 }

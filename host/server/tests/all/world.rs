@@ -278,6 +278,7 @@ impl TestServer {
             checkpoints: Arc::new(Bytewise(self.shelf.clone())),
             mcp_clients: self.mcp_clients.clone(),
             about: About {
+                host: Some("a".into()),
                 address: "http://127.0.0.1:7420".into(),
                 compiler: CompilerStatus {
                     own_process: true,
