@@ -88,7 +88,7 @@ impl Connector {
         let session = self.session().await?;
         let checked = async {
             check_server(&session).await?;
-            migrate(&session, self.lock_wait, None).await
+            migrate(&session, self.lock_wait, self.me.lease, None).await
         };
         let checked = checked.await;
         session.close();
@@ -145,7 +145,7 @@ impl Connector {
                 return Err(PostgresError::InUse { name: name.to_owned(), by });
             }
         }
-        migrate(session, lock_wait, Some(name)).await?;
+        migrate(session, lock_wait, self.me.lease, Some(name)).await?;
         let prepared = session.prepare(self.statements.iter().copied()).await;
         prepared.map_err(PostgresError::refused("prepare statements"))
     }

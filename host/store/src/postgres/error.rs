@@ -46,7 +46,7 @@ pub enum PostgresError {
     /// Hosts of an older version run that could not use the new tables.
     #[error(
         "the tables of the database must be migrated, and hosts of an older version use them: `{names}`; stop all of them, and \
-         start again, after a kill of one when its lease has ended (`lease_seconds`, 15 by default)"
+         start again; one that was killed counts until its lease has ended"
     )]
     OlderHosts { names: String },
     /// Hosts with different keys would not accept each other's sessions and links.

@@ -59,16 +59,24 @@ impl Format {
     }
 }
 
-/// Makes the tables of the newest format, unless they are there. Waits as long for those who use older tables. `me` is the name of the
-/// host whose lock the session has.
-pub(super) async fn migrate(session: &Session, wait: Duration, me: Option<&str>) -> Result<(), PostgresError> {
-    if found(session).await?.is_usable()? {
+/// Makes the tables of the newest format, unless they are there. Waits so long for the lock of those who use older tables, and for
+/// hosts that may have ended. `me` is the name of the host whose lock the session has.
+pub(super) async fn migrate(
+    session: &Session,
+    wait: Duration,
+    lease: Duration,
+    me: Option<&str>,
+) -> Result<(), PostgresError> {
+    let found = found(session).await?;
+    if found.is_usable()? {
         return Ok(());
     }
+    // Without the lock, so that others wait as well.
+    await_leases(session, found, lease, me).await?;
     if let Some(by) = Lock::TABLES.take(session, wait).await? {
         return Err(PostgresError::TablesInUse { by });
     }
-    let found = found(session).await?;
+    let found = self::found(session).await?;
     if !found.is_usable()? {
         make(session, found.version, me).await?;
     }
@@ -113,22 +121,63 @@ async fn make(session: &Session, found: i32, me: Option<&str>) -> Result<(), Pos
     session.run("COMMIT").await.map_err(refused("commit a migration"))
 }
 
+/// A host that was killed counts as alive until its lease has ended. Waits for that once, and at most for a lease.
+async fn await_leases(
+    session: &Session,
+    found: Format,
+    lease: Duration,
+    me: Option<&str>,
+) -> Result<(), PostgresError> {
+    if found.version < HOSTS {
+        return Ok(());
+    }
+    let refused = || PostgresError::refused("look for older hosts");
+    let remaining = format!(
+        "SELECT name, lease_until > until AS is_longer, extract(epoch FROM least(lease_until, until) - clock_timestamp())::float8 \
+         AS remaining FROM hosts, LATERAL (SELECT clock_timestamp() + make_interval(secs => $2) AS until) AS bound WHERE {}",
+        older(found.version)
+    );
+    let alive = session.query(&remaining, &[&me, &lease.as_secs_f64()]).await.map_err(refused())?;
+    if alive.iter().any(|row| row.try_get("is_longer").unwrap_or(true)) {
+        return Ok(());
+    }
+    let remaining = alive.iter().filter_map(|row| row.try_get("remaining").ok()).fold(0.0, f64::max);
+    if remaining > 0.0 {
+        let hosts: Vec<&str> = alive.iter().filter_map(|row| row.try_get("name").ok()).collect();
+        tracing::warn!(
+            ?hosts,
+            "the tables must be migrated, and hosts of an older version have leases; waiting for their end"
+        );
+        session.query("SELECT pg_sleep($1)", &[&remaining]).await.map_err(refused())?;
+    }
+    Ok(())
+}
+
+/// The condition for rows of hosts that are alive and could not use the new tables. `$1` is the name of this host.
+fn older(found: i32) -> String {
+    format!(
+        "{} < {OLDEST} AND name IS DISTINCT FROM $1 AND lease_until > clock_timestamp() ORDER BY name",
+        known(found)
+    )
+}
+
+/// The format that a host in a row knows.
+fn known(found: i32) -> String {
+    if found >= KNOWN_BY_HOST { "format".to_owned() } else { found.to_string() }
+}
+
 /// Refuses a migration while hosts are alive that could not use the new tables. One whose lease has ended commits nothing more. Others
 /// that start wait for the lock of the head, and find the new format.
 async fn end_older_hosts(session: &Session, found: i32, me: Option<&str>) -> Result<(), PostgresError> {
     let refused = || PostgresError::refused("look for older hosts");
-    let known = if found >= KNOWN_BY_HOST { "format".to_owned() } else { found.to_string() };
     session.query("SELECT position FROM head FOR UPDATE", &[]).await.map_err(refused())?;
-    let alive = format!(
-        "SELECT name FROM hosts WHERE {known} < {OLDEST} AND name IS DISTINCT FROM $1 AND lease_until > clock_timestamp() \
-         ORDER BY name"
-    );
+    let alive = format!("SELECT name FROM hosts WHERE {}", older(found));
     let alive = session.query(&alive, &[&me]).await.map_err(refused())?;
     let names: Vec<&str> = alive.iter().filter_map(|row| row.try_get("name").ok()).collect();
     if !names.is_empty() {
         return Err(PostgresError::OlderHosts { names: names.join("`, `") });
     }
-    session.run(&format!("DELETE FROM hosts WHERE {known} < {OLDEST}")).await.map_err(refused())
+    session.run(&format!("DELETE FROM hosts WHERE {} < {OLDEST}", known(found))).await.map_err(refused())
 }
 
 /// The format of the database; 0 before the first migration.
