@@ -216,7 +216,14 @@ fn waiting_calls_are_approved_after_each_move() {
     fs::remove_dir_all(host.data().join("components")).unwrap();
     let _ = done(&host, &["store", "import", "back.jsonl"]);
     assert_eq!(fs::read_dir(host.data().join("components")).unwrap().count(), 2, "the bytes and the record");
+    // As a kill leaves it when the new store has just got its name.
+    let beside = host.data().join("store/beside");
+    fs::create_dir(&beside).unwrap();
+    for moved in ["tokens.json", "components"] {
+        fs::rename(host.data().join(moved), beside.join(moved)).unwrap();
+    }
     host.start();
+    assert!(!beside.exists() && host.data().join("tokens.json").exists());
     approve(&host, &second, 800);
     approve(&host, &third, 700);
     host.kill();
@@ -278,6 +285,7 @@ fn damaged_exports_are_refused_and_leave_nothing() {
     let joined = |lines: &[&str]| lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
     let last = lines.len() - 1;
     let without = |line: usize| joined(&[&lines[..line], &lines[line + 1..]].concat());
+    let long = |kind: &str| format!("{}\n{{\"{kind}\":{}", lines[0], "x".repeat(68 << 20));
     let newer = whole.replacen("\"format\":1", "\"format\":2", 1);
     let (later, damaged) =
         (whole.replacen("\"version\":1", "\"version\":200", 1), whole.replacen("{\"commit\"", "{\"comet\"", 1));
@@ -285,10 +293,20 @@ fn damaged_exports_are_refused_and_leave_nothing() {
     for (export, expected) in [
         (joined(&lines[..last]), "it was cut off"),
         (whole[..whole.len() / 2].to_owned(), "it was cut off"),
-        (damaged, "is damaged: unknown variant `comet`"),
+        (damaged, "is damaged: no kind of line begins with `{\"comet\":`"),
+        (long("owner"), "is too long: no toolgate writes a line of the kind `owner` with more than 4096 bytes"),
+        (
+            long("document"),
+            "is too long: no toolgate writes a line of the kind `document` with more than 33558528 bytes",
+        ),
+        (
+            long("commit"),
+            "is too long: it has a record of more than 67108864 bytes, and this import takes no larger one",
+        ),
         (newer, "the export has the format 2, and this toolgate knows 1"),
         (later, "is of a newer toolgate"),
-        (without(last / 2), "the export is not as it was written"),
+        (without(last - 1), "the export is not as it was written"),
+        (without(5), "line 6 is damaged: its position is"),
         (format!("{whole}{}\n", lines[last]), "it goes on after its last line"),
         (
             whole.replacen("\"bytes\":1", "\"bytes\":2", 1),
@@ -307,10 +325,16 @@ fn damaged_exports_are_refused_and_leave_nothing() {
         }
     }
     assert_eq!(server::run(&name, "SELECT count(*) FROM toolgate.commits"), "0");
-    // A changed record is found even if somebody computes the digest of the lines again.
-    let forged = forged(&lines[..last]);
-    for said in refused(&host, &forged) {
-        assert!(said.err.contains("the audit of the export cannot be verified"), "{}", said.err);
+    // These are found even if somebody computes the digest of the lines again.
+    let changed = joined(&lines[..last]).replacen("\"at\":1", "\"at\":2", 1);
+    let no_tokens = joined(&lines[..last]) + "{\"document\":{\"name\":\"tokens\",\"body\":\"7b\"}}\n";
+    for (text, expected) in [
+        (changed, "the audit of the export cannot be verified"),
+        (no_tokens, "cannot read the tokens in the export: EOF"),
+    ] {
+        for said in refused(&host, &with_end(&text)) {
+            assert!(said.err.contains(expected) && said.err.contains("nothing was imported"), "{}", said.err);
+        }
     }
     fs::write(host.folder().join("moved.jsonl"), &whole).unwrap();
     let _ = done(&host, &TO_DATABASE);
@@ -321,18 +345,12 @@ fn damaged_exports_are_refused_and_leave_nothing() {
     assert!(again.code == 1 && again.err.contains("is not empty: it has a store"), "{}", again.err);
 }
 
-/// The lines with another record, and with a new last line.
-fn forged(lines: &[&str]) -> String {
+/// The lines with a last line that fits them.
+fn with_end(lines: &str) -> String {
     use sha2::Digest as _;
-    let changed = lines.iter().position(|line| line.contains("\"started\"")).unwrap();
-    let mut text = String::new();
-    for (number, line) in lines.iter().enumerate() {
-        let line = if number == changed { line.replacen("\"at\":1", "\"at\":2", 1) } else { (*line).to_owned() };
-        text.push_str(&line);
-        text.push('\n');
-    }
-    let digest: String = sha2::Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{text}{}\n", json!({"end": {"lines": lines.len(), "digest": format!("sha256:{digest}")}}))
+    let digest: String = sha2::Sha256::digest(lines).iter().map(|byte| format!("{byte:02x}")).collect();
+    let count = lines.lines().count();
+    format!("{lines}{}\n", json!({"end": {"lines": count, "digest": format!("sha256:{digest}")}}))
 }
 
 #[test]
@@ -345,6 +363,7 @@ fn killed_import_leaves_an_empty_store() {
     configure(&host, &url);
     let whole = done(&host, &["store", "export"]);
     let (before_last, _) = whole.trim_end().rsplit_once('\n').unwrap();
+    fs::write(host.folder().join("whole.jsonl"), &whole).unwrap();
     for to in [["--data", "new"], ["--config", "postgres.toml"]] {
         let words = [["store", "import", "-"].as_slice(), &to].concat();
         let mut child = host.command(None, &words).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -363,11 +382,15 @@ fn killed_import_leaves_an_empty_store() {
             assert!(child.try_wait().unwrap().is_none(), "the import goes on");
             std::thread::yield_now();
         }
+        if to[1] == "new" {
+            let second = host.cli(None, &["store", "import", "whole.jsonl", "--data", "new"]);
+            assert!(second.code == 1 && second.err.contains("new is in use by another process"), "{}", second.err);
+            assert!(host.folder().join("new/store.importing/sled/db").exists(), "the first one goes on");
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         drop(input);
         assert!(!host.folder().join("new/store").exists(), "no host takes it for a whole one");
-        fs::write(host.folder().join("whole.jsonl"), &whole).unwrap();
         let _ = done(&host, &[["store", "import", "whole.jsonl"].as_slice(), &to].concat());
         assert!(done(&host, &[["store", "export"].as_slice(), &to].concat()) == whole, "{to:?}");
         if to[1] == "new" {

@@ -28,6 +28,8 @@ const MAX_NAME: usize = 255;
 const MAX_KEY: usize = 1 << 10;
 /// The largest value, in bytes.
 pub const MAX_VALUE: usize = 64 << 10;
+/// The maximum length of a key behind its namespace and its bucket, in bytes.
+pub(crate) const MAX_FULL_KEY: usize = 2 * (LENGTH + MAX_NAME) + MAX_KEY;
 /// The maximum number of keys of one listing.
 const MAX_LISTING: usize = 1_000;
 /// How often a write is tried while other hosts change its key. One of them makes progress each time.
@@ -319,6 +321,17 @@ fn full_key(namespace: &str, bucket: &str, key: &[u8]) -> Result<Vec<u8>, KeyVal
     named(bucket, &mut full);
     full.extend_from_slice(key);
     Ok(full)
+}
+
+/// Whether a key is one of [`full_key`].
+pub(crate) fn is_full_key(full: &[u8]) -> bool {
+    after_name(full).and_then(after_name).is_some_and(|key| key.len() <= MAX_KEY)
+}
+
+fn after_name(full: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = full.split_first_chunk::<LENGTH>()?;
+    let length = usize::from(u16::from_be_bytes(*length));
+    if length > MAX_NAME { None } else { rest.get(length..) }
 }
 
 /// The size of a length in bytes. One byte is enough for the limit; two leave room for a larger one.

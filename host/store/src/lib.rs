@@ -24,15 +24,15 @@ use dispatch::ports::FaultKind;
 
 pub use self::key_value::{CommitValue, KeyValue, KeyValueError, Listing, MAX_VALUE, NamespaceQuota};
 pub use self::memory::MemoryStore;
-pub use self::portable::{ExportError, ImportError, Moved, Shared};
+pub use self::portable::{DOCUMENTS, ExportError, ImportError, MAX_RECORD, Moved, Shared};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{
     DatabaseTime, Documents, HostIdentity, PostgresError, PostgresSettings, PostgresStore, SharedComponents,
     export_database, import_database,
 };
 pub use self::sled::{
-    Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, import, salvage,
-    verify,
+    BESIDE, Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, import,
+    salvage, verify,
 };
 
 /// The operator's settings of the store.

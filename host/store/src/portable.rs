@@ -12,20 +12,25 @@
 //! its version until something writes it again. Everything that follows from other lines is left out, and the import makes it again:
 //! feeds, due times, the inbox, counts and usage. The lines of a kind have one order, so stores with the same content have the
 //! same lines.
+//!
+//! An import does not trust its lines. Each kind has a maximum size (`bounds.rs`).
 
+pub(crate) mod bounds;
 mod read;
 mod write;
 
 use std::error::Error;
-use std::io;
+use std::{fmt, io};
 
 use dispatch::ports::{Head, Position, Source, StoreFault, Tampering};
 use domain::{
     CallId, CallIndex, ConversationId, Digest, PrincipalId, Timestamp, TurnId, event::TurnEnd, journal::Entry,
 };
+use serde::de::Visitor;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub use self::bounds::{DOCUMENTS, MAX_RECORD};
 pub(crate) use self::read::{CommitItem, Content, Item, LineReader, Recorded};
 pub(crate) use self::write::LineWriter;
 use crate::OpenError;
@@ -74,6 +79,15 @@ pub enum ImportError {
     Newer { found: u32, known: u32 },
     #[error("line {line} is damaged: {reason}")]
     Damaged { line: u64, reason: String },
+    /// Of a kind whose size no setting of a host changes.
+    #[error("line {line} is too long: no toolgate writes a line of the kind `{kind}` with more than {max} bytes")]
+    TooLong { line: u64, kind: &'static str, max: usize },
+    #[error("line {line} is too long: it has a record of more than {max} bytes, and this import takes no larger one")]
+    LargeRecord { line: u64, max: usize },
+    #[error(
+        "{turn} is too long: its records take more than {max} bytes of memory, and this import takes no more of one turn"
+    )]
+    LargeTurn { turn: TurnId, max: u64 },
     #[error("line {line} is of a newer toolgate: {reason}")]
     NewerRecord { line: u64, reason: String },
     #[error("the export ends after line {line} without its last line: it was cut off")]
@@ -268,8 +282,10 @@ impl StoredRecord {
         is_whole.then_some(Self { version, json })
     }
 
-    fn bytes(&self) -> Vec<u8> {
-        [&[self.version], self.json.get().as_bytes()].concat()
+    fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = String::from(Box::<str>::from(self.json)).into_bytes();
+        bytes.insert(0, self.version);
+        bytes
     }
 }
 
@@ -287,12 +303,26 @@ impl Serialize for Hex {
 
 impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        deserializer.deserialize_str(Digits)
+    }
+}
+
+/// Reads hexadecimal digits without a copy of them.
+struct Digits;
+
+impl Visitor<'_> for Digits {
+    type Value = Hex;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("hexadecimal digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Hex, E> {
         let digit = |byte: u8| char::from(byte).to_digit(16).filter(|_| !byte.is_ascii_uppercase());
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok();
         let bytes = pairs.iter().map(byte).collect::<Option<Vec<u8>>>().filter(|_| rest.is_empty());
-        bytes.map(Self).ok_or_else(|| serde::de::Error::custom("expected hexadecimal digits"))
+        bytes.map(Hex).ok_or_else(|| E::custom("expected hexadecimal digits"))
     }
 }
 

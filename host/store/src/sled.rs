@@ -54,7 +54,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 
 pub(crate) use self::blobs::SEGMENT;
 pub use self::check::{Inconsistency, StoreCheck};
-pub use self::import::import;
+pub use self::import::{BESIDE, import};
 pub use self::reads::MAX_READ_THREADS;
 pub use self::salvage::{SalvageError, Salvaged, salvage};
 pub use self::verify::VerifyError;

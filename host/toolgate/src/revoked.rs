@@ -32,11 +32,17 @@ pub(crate) const FILE: &str = "ended-sessions";
 /// The maximal number of log-outs in the queue of the thread. Others wait until it has room.
 const QUEUE: usize = 256;
 
-/// Adds the revoked sessions of a document to those of a file.
+/// Adds the revoked sessions of a document to those of a file. A line without its end counts for nothing, and must not spoil the next one.
 pub(crate) fn add(path: &Path, document: &[u8]) -> io::Result<()> {
     let own = existing(std::fs::read(path))?.unwrap_or_default();
-    let both = [document, &own].concat();
+    let whole = document.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let both = [&document[..whole], &own].concat();
     replace(path, &file::text(&file::parse_all(&both, path, Timestamp::from_millis(0))?))
+}
+
+/// Whether a document can be added to the file.
+pub(crate) fn check(document: &[u8], path: &Path) -> io::Result<()> {
+    file::parse_all(document, path, Timestamp::from_millis(0)).map(drop)
 }
 
 /// The revoked sessions of a data folder.

@@ -186,6 +186,9 @@ impl Tokens {
             return Ok(tokens);
         }
         let _ = config;
+        let failed =
+            |reason| TokenError::Io { attempted: "move the tokens of an import to", path: folder.to_owned(), reason };
+        crate::moving::complete(folder).map_err(failed)?;
         Self::open(folder)
     }
 

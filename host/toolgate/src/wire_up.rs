@@ -35,6 +35,8 @@ use crate::host::{Background, Host, HostPrincipals, Kept, RunningParts};
 use crate::host_files::HostFiles;
 #[cfg(feature = "server")]
 use crate::keys::Keys;
+#[cfg(feature = "server")]
+use crate::moving;
 use crate::reach::Lookups;
 use crate::record::{self, Actors};
 use crate::sandboxes::{Code, sandbox, sandbox_settings};
@@ -358,8 +360,15 @@ async fn open_store(
     let cache_bytes = plan.config.database_cache_bytes.map_or(default.cache_bytes, NonZeroU64::get);
     let settings = store::StoreSettings { cache_bytes, reading_runtime, ..default };
     let at = path.clone();
-    let opened = tokio::task::spawn_blocking(move || store::open(&path, &settings)).await;
-    let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: std::io::Error::other(error) })??;
+    #[cfg(feature = "server")]
+    let data = data.to_owned();
+    let opened = tokio::task::spawn_blocking(move || {
+        #[cfg(feature = "server")]
+        moving::complete(&data).map_err(|reason| OpenError::Folder { path: data, reason })?;
+        store::open(&path, &settings).map_err(OpenError::from)
+    })
+    .await;
+    let opened = opened.map_err(|error| OpenError::Folder { path: at, reason: io::Error::other(error) })??;
     let (key_value, opened) = (opened.key_value(), Arc::new(opened));
     Ok(OpenedStore { log: opened.clone(), kept: Kept::Folder(opened), key_value, clock })
 }

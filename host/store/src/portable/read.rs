@@ -13,11 +13,16 @@ use domain::{
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use super::bounds::{BEGIN, DOCUMENTS, Kind, RECORDS_OF_TURN};
 use super::{EntryItem, FORMAT, Hex, ImportError, Line, Moved, Shared, Stored, StoredRecord, head};
+use crate::key_value::{MAX_VALUE, is_full_key};
 use crate::record::{self, Record, Unreadable};
 
-/// The maximum size of a line. No record is as large.
-const MAX_LINE: u64 = 1 << 30;
+/// The memory that is kept for the next line. A larger line gives its memory back.
+const KEPT: usize = 1 << 20;
+
+/// The maximum size of the reason in an error, in bytes.
+const MAX_REASON: usize = 200;
 
 /// A decoded record with its stored form.
 pub(crate) struct Recorded<T> {
@@ -95,21 +100,25 @@ pub(crate) struct LineReader<'a> {
     hash: Sha256,
     moved: Moved,
     text: Vec<u8>,
-    /// The maximum size of a line.
-    max: u64,
+    max_record: usize,
+    /// The place of the last line in the order of kinds.
+    kind: usize,
+    /// The position of the last commit.
+    position: u64,
+    /// The number of the known documents that cannot come any more.
+    documents: usize,
 }
 
 impl<'a> LineReader<'a> {
-    /// Reads the first line.
-    pub(crate) fn begin(input: &'a mut dyn BufRead) -> Result<Self, ImportError> {
-        Self::within(input, MAX_LINE)
-    }
-
-    fn within(input: &'a mut dyn BufRead, max: u64) -> Result<Self, ImportError> {
+    /// Reads the first line. Later ones may have records of this size.
+    pub(crate) fn begin(input: &'a mut dyn BufRead, max_record: usize) -> Result<Self, ImportError> {
         let moved = Moved { lines: 0, head: Head::START };
-        let mut lines = Self { input, hash: Sha256::new(), moved, text: Vec::new(), max };
-        if !lines.read()? {
-            return Err(ImportError::NotAnExport);
+        let (text, kind, position, documents) = (Vec::new(), 0, 0, 0);
+        let mut lines = Self { input, hash: Sha256::new(), moved, text, max_record, kind, position, documents };
+        match lines.read() {
+            Ok(true) => {}
+            Err(error @ ImportError::Read(_)) => return Err(error),
+            Ok(false) | Err(_) => return Err(ImportError::NotAnExport),
         }
         let First { store: FirstStore { format } } =
             serde_json::from_slice(&lines.text).map_err(|_| ImportError::NotAnExport)?;
@@ -126,6 +135,11 @@ impl<'a> LineReader<'a> {
         self.moved.head
     }
 
+    /// The maximum size of all records of a turn together.
+    pub(crate) fn max_turn(&self) -> u64 {
+        (self.max_record as u64).saturating_mul(RECORDS_OF_TURN)
+    }
+
     /// The number of lines that were read, and the head.
     pub(crate) fn moved(&self) -> Moved {
         self.moved
@@ -133,7 +147,7 @@ impl<'a> LineReader<'a> {
 
     /// For `map_err`: the last line is damaged.
     pub(crate) fn damaged(&self, reason: impl Into<String>) -> ImportError {
-        ImportError::Damaged { line: self.moved.lines, reason: reason.into() }
+        ImportError::Damaged { line: self.moved.lines, reason: short(reason.into()) }
     }
 
     /// The next line. `None` after the last one, if the lines are those that were written.
@@ -151,29 +165,35 @@ impl<'a> LineReader<'a> {
             Line::RetentionTime { at } => Item::RetentionTime(at),
             Line::Commit { position, hash, source, content } => {
                 let (source, conversation) = source.source();
+                self.follow(position)?;
                 let content = self.content(source, content)?;
                 Item::Commit(CommitItem { head: head(position, hash), source, conversation, content })
             }
             Line::Owner { conversation, owner } => Item::Owner(conversation, owner),
             Line::Call { conversation, id, turn } => Item::Call(conversation, id, turn),
-            Line::Suspension(record) => Item::Suspension(self.recorded(&record)?),
+            Line::Suspension(record) => Item::Suspension(self.recorded(record)?),
             Line::EndedTurn { position, end, bytes, record } => {
-                Item::Ended { position: position.map(Position), end, bytes, ended: self.recorded(&record)? }
+                Item::Ended { position: position.map(Position), end, bytes, ended: self.recorded(record)? }
             }
             Line::Standing { used, revoked, record } => {
-                let mut given = self.recorded::<StandingRow>(&record)?;
+                let mut given = self.recorded::<StandingRow>(record)?;
                 (given.row.used, given.row.revoked) = (used, revoked.map(|revoked| (revoked.by, revoked.at)));
                 Item::Standing(Box::new(given))
             }
             Line::Denial { conversation, alike, at } => Item::Denial(Denial { conversation, alike, at }),
-            Line::Delivery(record) => Item::Delivery(self.recorded(&record)?),
-            Line::RunLog(record) => Item::RunLog(self.recorded(&record)?),
+            Line::Delivery(record) => Item::Delivery(self.recorded(record)?),
+            Line::RunLog(record) => Item::RunLog(self.recorded(record)?),
             Line::Journal { turn, call, run, length } => Item::Journal { turn, call, run, length },
             Line::JournalEntry { turn, call, record } => {
-                Item::JournalEntry(EntryItem { turn, call, entry: self.recorded::<Entry>(&record)? })
+                Item::JournalEntry(EntryItem { turn, call, entry: self.recorded::<Entry>(record)? })
             }
-            Line::Value { key: Hex(key), value: Hex(value) } => Item::Value { key, value },
-            Line::Document { name, body: Hex(body) } => Item::Shared(Shared::Document { name, body }),
+            Line::Value { key: Hex(key), value: Hex(value) } => {
+                if !is_full_key(&key) || value.len() > MAX_VALUE {
+                    return Err(self.damaged("no plugin can write its key or its value"));
+                }
+                Item::Value { key, value }
+            }
+            Line::Document { name, body: Hex(body) } => self.document(name, body)?,
             Line::Component { digest, bytes: Hex(bytes), record: Hex(record) } => {
                 if Digest::of(&bytes) != digest {
                     return Err(self.damaged("the bytes of the component have another digest"));
@@ -200,35 +220,85 @@ impl<'a> LineReader<'a> {
         Ok(())
     }
 
-    /// Reads a line. Returns whether there was one.
+    /// Each commit has the next position. A store would keep two of one position, and the audit would show one of them.
+    fn follow(&mut self, position: u64) -> Result<(), ImportError> {
+        let before = std::mem::replace(&mut self.position, position);
+        if before.checked_add(1) == Some(position) {
+            return Ok(());
+        }
+        Err(self.damaged(format!("its position is {position}, and the commit before it has {before}")))
+    }
+
+    /// A document is known, and comes once.
+    fn document(&mut self, name: String, body: Vec<u8>) -> Result<Item, ImportError> {
+        let place = DOCUMENTS.iter().position(|known| *known == name).ok_or_else(|| {
+            let reason = format!("it has the document `{name}`, which this toolgate does not know");
+            ImportError::NewerRecord { line: self.moved.lines, reason: short(reason) }
+        })?;
+        if place < self.documents {
+            return Err(self.damaged("a document is there twice, or not in the order of the names"));
+        }
+        self.documents = place + 1;
+        Ok(Item::Shared(Shared::Document { name, body }))
+    }
+
+    /// Reads a line of a known kind, up to the maximum size of the kind. Returns whether there was one.
     fn read(&mut self) -> Result<bool, ImportError> {
         self.text.clear();
-        let mut input = (&mut *self.input).take(self.max);
-        let size = input.read_until(b'\n', &mut self.text).map_err(ImportError::Read)?;
-        if size == 0 {
+        let line = self.moved.lines + 1;
+        let has_kind = self.read_to(b':', BEGIN)?;
+        if self.text.is_empty() {
             return Ok(false);
         }
-        if self.text.last() != Some(&b'\n') {
-            let line = self.moved.lines;
-            return Err(if size as u64 == self.max {
-                ImportError::Damaged { line: line + 1, reason: format!("it has more than {} bytes", self.max) }
+        let Some((place, kind)) = Kind::of(&self.text) else {
+            let is_cut = !has_kind && self.text.len() < BEGIN && !self.text.contains(&b'\n');
+            return Err(if is_cut {
+                ImportError::Truncated { line: line - 1 }
             } else {
-                ImportError::Truncated { line }
+                let begin = String::from_utf8_lossy(&self.text);
+                ImportError::Damaged { line, reason: format!("no kind of line begins with `{}`", begin.trim_end()) }
+            });
+        };
+        if place < self.kind {
+            let reason = format!("a line of the kind `{}` comes too late", kind.name);
+            return Err(ImportError::Damaged { line, reason });
+        }
+        self.kind = place;
+        let max = kind.max(self.max_record);
+        if !self.read_to(b'\n', max - self.text.len())? {
+            return Err(if self.text.len() < max {
+                ImportError::Truncated { line: line - 1 }
+            } else if kind.has_record() {
+                ImportError::LargeRecord { line, max: self.max_record }
+            } else {
+                ImportError::TooLong { line, kind: kind.name, max }
             });
         }
-        self.moved.lines += 1;
+        self.moved.lines = line;
         self.hash.update(&self.text);
         Ok(true)
     }
 
-    fn parsed(&self) -> Result<Line, ImportError> {
-        serde_json::from_slice(&self.text).map_err(|error| self.damaged(error.to_string()))
+    /// Reads until after a byte, at most `max` bytes. Returns whether the byte came.
+    fn read_to(&mut self, end: u8, max: usize) -> Result<bool, ImportError> {
+        let mut input = (&mut *self.input).take(max as u64);
+        input.read_until(end, &mut self.text).map_err(ImportError::Read)?;
+        Ok(self.text.last() == Some(&end))
+    }
+
+    fn parsed(&mut self) -> Result<Line, ImportError> {
+        let text = std::mem::take(&mut self.text);
+        let line = serde_json::from_slice(&text).map_err(|error| self.damaged(error.to_string()));
+        if text.capacity() <= KEPT {
+            self.text = text;
+        }
+        line
     }
 
     fn content(&self, source: Source, content: Stored) -> Result<Content, ImportError> {
         let record = match content {
             Stored::Removed { digest, by } => return Ok(Content::Removed { digest, by: Position(by) }),
-            Stored::Record(record) => record.bytes(),
+            Stored::Record(record) => self.record(record)?,
         };
         let mut calls = Vec::new();
         let read = match source {
@@ -242,19 +312,31 @@ impl<'a> LineReader<'a> {
         Ok(Content::Record(record, calls))
     }
 
-    fn recorded<T: Record>(&self, record: &StoredRecord) -> Result<Recorded<T>, ImportError> {
-        let record = record.bytes();
+    fn recorded<T: Record>(&self, record: StoredRecord) -> Result<Recorded<T>, ImportError> {
+        let record = self.record(record)?;
         let row = T::read(&record).map_err(|unreadable| self.unreadable(unreadable))?;
         Ok(Recorded { row, record })
     }
 
+    fn record(&self, record: StoredRecord) -> Result<Vec<u8>, ImportError> {
+        let record = record.into_bytes();
+        let large = || ImportError::LargeRecord { line: self.moved.lines, max: self.max_record };
+        if record.len() > self.max_record { Err(large()) } else { Ok(record) }
+    }
+
     fn unreadable(&self, unreadable: Unreadable) -> ImportError {
-        let (line, reason) = (self.moved.lines, unreadable.to_string());
+        let (line, reason) = (self.moved.lines, short(unreadable.to_string()));
         match unreadable {
             Unreadable::Newer { .. } => ImportError::NewerRecord { line, reason },
             Unreadable::Damaged(_) => ImportError::Damaged { line, reason },
         }
     }
+}
+
+/// The beginning of a reason, which may quote a long line.
+fn short(mut reason: String) -> String {
+    reason.truncate(reason.floor_char_boundary(MAX_REASON));
+    reason
 }
 
 fn requested(events: Vec<Event>) -> Vec<CallId> {
@@ -268,20 +350,149 @@ fn requested(events: Vec<Event>) -> Vec<CallId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::portable::bounds::{MAX_COMPONENT, MAX_COMPONENT_RECORD, MAX_DOCUMENT};
+
+    fn first() -> String {
+        format!("{{\"store\":{{\"format\":1,\"position\":0,\"hash\":\"{}\"}}}}\n", Head::START.hash)
+    }
+
+    /// The error of a line after the first one.
+    fn refused(second: &mut dyn BufRead) -> String {
+        let first = first();
+        let mut input = first.as_bytes().chain(second);
+        LineReader::begin(&mut input, 100_000).unwrap().next().map(drop).unwrap_err().to_string()
+    }
 
     #[test]
-    fn line_that_is_too_long_is_refused() {
-        let first = format!("{{\"store\":{{\"format\":1,\"position\":0,\"hash\":\"{}\"}}}}\n", Head::START.hash);
-        let max = first.len() as u64;
-        let read = |second: &str| {
-            let text = format!("{first}{second}");
+    fn line_that_is_longer_than_its_kind_is_refused() {
+        let ids = "with more than 4096 bytes";
+        for (kind, max) in [
+            ("retention_time", 4_096),
+            ("owner", 4_096),
+            ("call", 4_096),
+            ("denial", 4_096),
+            ("journal", 4_096),
+            ("end", 4_096),
+            ("value", 2 * (2 * (2 + 255) + 1_024 + (64 << 10)) + 4_096),
+            ("document", 2 * MAX_DOCUMENT + 4_096),
+            ("component", 2 * (MAX_COMPONENT + MAX_COMPONENT_RECORD) + 4_096),
+        ] {
+            let expected = format!(
+                "line 2 is too long: no toolgate writes a line of the kind `{kind}` with more than {max} bytes"
+            );
+            assert!(max != 4_096 || expected.ends_with(ids));
+            let begin = format!("{{\"{kind}\":");
+            // Without an end. The whole of it would fill the memory.
+            assert_eq!(refused(&mut begin.as_bytes().chain(std::io::BufReader::new(std::io::repeat(b'x')))), expected);
+        }
+        for kind in ["commit", "suspension", "ended_turn", "standing", "delivery", "run_log", "journal_entry"] {
+            let line = |size: usize| format!("{{\"{kind}\":{}\n", "x".repeat(size - kind.len() - 5));
+            let expected =
+                "line 2 is too long: it has a record of more than 100000 bytes, and this import takes no larger one";
+            assert_eq!(refused(&mut line(104_097).as_bytes()), expected, "{kind}");
+            assert!(refused(&mut line(104_096).as_bytes()).starts_with("line 2 is damaged: expected value"), "{kind}");
+        }
+    }
+
+    #[test]
+    fn line_of_an_unknown_kind_is_not_read_to_its_end() {
+        let expected = |begin: &str| format!("line 2 is damaged: no kind of line begins with `{begin}`");
+        let endless = || std::io::BufReader::new(std::io::repeat(b'x'));
+        assert_eq!(refused(&mut b"{\"comet\":".chain(endless())), expected("{\"comet\":"));
+        assert_eq!(refused(&mut endless()), expected(&"x".repeat(24)));
+        assert_eq!(refused(&mut b"nonsense\n".as_slice()), expected("nonsense"));
+        assert_eq!(refused(&mut b"{}\n".as_slice()), expected("{}"));
+        for cut in ["x", "{\"com", "{\"commit\":", "{\"commit\":{"] {
+            assert!(refused(&mut cut.as_bytes()).contains("it was cut off"), "{cut}");
+        }
+    }
+
+    #[test]
+    fn unknown_and_repeated_documents_are_refused_at_once() {
+        let document = |name: &str| format!("{{\"document\":{{\"name\":\"{name}\",\"body\":\"\"}}}}\n");
+        let unknown = refused(&mut document("keys").as_bytes());
+        assert_eq!(
+            unknown,
+            "line 2 is of a newer toolgate: it has the document `keys`, which this toolgate does not know"
+        );
+        assert_eq!(refused(&mut document(&"ü".repeat(1_000)).as_bytes()).len(), 230, "only the beginning of the name");
+        for (one, other) in [("tokens", "tokens"), ("tokens", "ended-sessions")] {
+            let text = [first(), document(one), document(other)].concat();
             let mut input = text.as_bytes();
-            LineReader::within(&mut input, max).unwrap().next().map(drop).unwrap_err().to_string()
+            let mut lines = LineReader::begin(&mut input, 1).unwrap();
+            assert!(lines.next().unwrap().is_some());
+            let again = lines.next().map(drop).unwrap_err().to_string();
+            assert_eq!(again, "line 3 is damaged: a document is there twice, or not in the order of the names");
+        }
+    }
+
+    #[test]
+    fn value_that_no_plugin_can_write_is_refused() {
+        let value = |key: &str, size: usize| {
+            let value = "00".repeat(size);
+            format!("{{\"value\":{{\"key\":\"{key}\",\"value\":\"{value}\"}}}}\n")
         };
-        let long = format!("line 2 is damaged: it has more than {max} bytes");
-        assert_eq!(read(&"x".repeat(first.len())), long);
-        assert_eq!(read(&format!("{}\n", "x".repeat(first.len()))), long);
-        assert!(read(&format!("{}\n", "x".repeat(first.len() - 1))).starts_with("line 2 is damaged: expected value"));
-        assert!(read("x").contains("it was cut off"));
+        let whole = "000170".to_owned() + "000162" + &"00".repeat(1 << 10);
+        for (key, size) in [
+            (whole.as_str(), 65_537),
+            (&(whole.clone() + "00"), 1),
+            ("", 1),
+            ("00", 1),
+            ("00017000", 1),
+            ("0001700002", 1),
+            (&("0100".to_owned() + &"70".repeat(256) + "0000"), 1),
+        ] {
+            let line = value(key, size);
+            assert_eq!(
+                refused(&mut line.as_bytes()),
+                "line 2 is damaged: no plugin can write its key or its value",
+                "{key}"
+            );
+        }
+        let text = [first(), value(&whole, 65_536)].concat();
+        let mut input = text.as_bytes();
+        assert!(LineReader::begin(&mut input, 1).unwrap().next().unwrap().is_some());
+    }
+
+    /// The errors of the lines after the first one, of which the last alone is refused.
+    fn last_refused(lines: &[String]) -> String {
+        let text = [first(), lines.concat()].concat();
+        let mut input = text.as_bytes();
+        let mut read = LineReader::begin(&mut input, 1_000).unwrap();
+        for _ in 1..lines.len() {
+            assert!(read.next().unwrap().is_some());
+        }
+        read.next().map(drop).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn second_commit_of_a_position_is_refused() {
+        let commit = |position: u64| {
+            let hash = Head::START.hash;
+            let content = format!("{{\"removed\":{{\"digest\":\"{hash}\",\"by\":9}}}}");
+            format!(
+                "{{\"commit\":{{\"position\":{position},\"hash\":\"{hash}\",\"source\":\"plugin\",\"content\":{content}}}}}\n"
+            )
+        };
+        for (positions, expected) in [
+            (vec![2], "line 2 is damaged: its position is 2, and the commit before it has 0"),
+            (vec![1, 1], "line 3 is damaged: its position is 1, and the commit before it has 1"),
+            (
+                vec![1, 2, u64::MAX],
+                "line 4 is damaged: its position is 18446744073709551615, and the commit before it has 2",
+            ),
+        ] {
+            let lines: Vec<_> = positions.into_iter().map(commit).collect();
+            assert_eq!(last_refused(&lines), expected);
+        }
+    }
+
+    #[test]
+    fn line_that_is_not_in_the_order_of_kinds_is_refused() {
+        let owner = "{\"owner\":{\"conversation\":\"c\",\"owner\":\"ann\"}}\n".to_owned();
+        let time = "{\"retention_time\":{\"at\":1}}\n".to_owned();
+        let expected = |kind: &str| format!("line 3 is damaged: a line of the kind `{kind}` comes too late");
+        assert_eq!(last_refused(&[owner.clone(), time]), expected("retention_time"));
+        assert_eq!(last_refused(&[owner, first()]), expected("store"));
     }
 }

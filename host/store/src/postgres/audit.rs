@@ -40,7 +40,8 @@ impl Reader {
             let turn = if let Source::Turn { turn, .. } = source { Some(turn) } else { None };
             let facts = match (column::<Option<&[u8]>>(row, "record")?, turn) {
                 (None, Some(turn)) => Ok(Facts::Removed { turn }),
-                (None, None) => Err(damaged(format!("the commit at position {}", head.position.0))),
+                // A salvage lost it, and recorded that.
+                (None, None) => Ok(Facts::Unreadable { turn }),
                 (Some(record), _) => facts(record, source, head.position),
             };
             let facts = match facts {

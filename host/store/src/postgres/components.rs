@@ -11,6 +11,7 @@ use tokio_postgres::Row;
 use super::reads::{Reader, Reads};
 use super::rows::{column, digest};
 use crate::fault::fault;
+use crate::portable::bounds::{MAX_COMPONENT, MAX_COMPONENT_RECORD};
 
 const TOUCH: &str =
     "UPDATE components SET last_live = clock_timestamp(), record = $2 WHERE digest = $1 RETURNING digest";
@@ -25,12 +26,6 @@ const LIVE: &str = "UPDATE components SET last_live = clock_timestamp() WHERE di
 const COLLECT: &str = "DELETE FROM components WHERE digest IN (SELECT digest FROM components \
     WHERE digest <> ALL($1) AND last_live < clock_timestamp() - make_interval(secs => $2) FOR UPDATE SKIP LOCKED) \
     RETURNING digest";
-
-/// The maximum size of a component, as the registry has it.
-const MAX_BYTES: usize = 64 << 20;
-
-/// The maximum size of a record, as the registry has it.
-const MAX_RECORD: usize = 128 << 20;
 
 pub(super) const ATTEMPTED: &str = "read or write a component that hosts share";
 
@@ -51,7 +46,7 @@ impl SharedComponents {
     /// # Errors
     /// [`StoreFault`]. If no answer arrived, it may have been kept.
     pub async fn keep(&self, component: Digest, bytes: &[u8], record: &[u8]) -> Result<(), StoreFault> {
-        if bytes.len() > MAX_BYTES || record.len() > MAX_RECORD {
+        if bytes.len() > MAX_COMPONENT || record.len() > MAX_COMPONENT_RECORD {
             return Err(fault(ATTEMPTED)("a component has at most 64 MiB, and its record at most 128 MiB"));
         }
         let (key, content) = (key(component), record.to_vec());

@@ -12,6 +12,7 @@ use super::rows::{column, unsigned};
 use super::settings::PostgresSettings;
 use super::threads::Threads;
 use crate::fault::fault;
+use crate::portable::bounds::MAX_DOCUMENT;
 
 const VERSIONS: &str = "SELECT name, version FROM documents";
 const READ: &str = "SELECT version, body FROM documents WHERE name = $1";
@@ -20,9 +21,6 @@ const REPLACE: &str = "UPDATE documents SET version = nextval('document_versions
     WHERE name = $1 AND version = $3 RETURNING name";
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 const DELETE: &str = "DELETE FROM documents WHERE name = $1";
-
-/// The maximum size of a document, in bytes.
-const MAX_BYTES: usize = 16 << 20;
 
 pub(super) const ATTEMPTED: &str = "write what hosts share";
 
@@ -80,7 +78,7 @@ impl Documents {
     /// # Errors
     /// [`StoreFault`]. If no answer arrived, the document may have been replaced.
     pub async fn replace(&self, name: &str, expected: Option<i64>, bytes: Vec<u8>) -> Result<bool, StoreFault> {
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() > MAX_DOCUMENT {
             return Err(fault(ATTEMPTED)("a document has at most 16 MiB"));
         }
         let name = name.to_owned();

@@ -2,10 +2,10 @@
 //! host that starts meanwhile waits, and finds all of it or nothing.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::io::{self, BufRead};
 
 use dispatch::ports::{Commit, DeliveryRow, Footprint, Head, RowChange, Source, StoreFault, Walk};
-use domain::{Event, PrincipalId, Turn, TurnId};
+use domain::{PrincipalId, Turn, TurnId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use super::session::{Failure, Session, column_of};
 use super::settings::PostgresSettings;
 use super::state::{EndedRow, EntryRow, JournalHead, RunLogRow, State};
 use super::write::write_rows;
+use crate::portable::bounds::{Events, PER_RECORD};
 use crate::portable::{self, CommitItem, Content, EntryItem, ImportError, Item, LineReader, Moved, Shared, same_head};
 use crate::record;
 
@@ -35,8 +36,9 @@ const DOCUMENT: &str = "INSERT INTO documents (name, body) VALUES ($1, $2)";
 const COMPONENT: &str =
     "INSERT INTO components (digest, bytes, record, last_live) VALUES ($1, $2, $3, clock_timestamp())";
 const HEAD: &str = "UPDATE head SET position = $1, hash = $2";
-const TURNS: &str = "SELECT turn FROM commits WHERE source = 'turn' AND number = 0 AND record IS NOT NULL AND turn > $1 \
-    AND NOT EXISTS (SELECT FROM ended_turns WHERE ended_turns.turn = commits.turn) ORDER BY turn LIMIT 64";
+const TURNS: &str = "SELECT turn, (SELECT sum(octet_length(record) + $2::bigint) FROM commits AS log WHERE source = 'turn' \
+    AND log.turn = commits.turn)::bigint AS bytes FROM commits WHERE source = 'turn' AND number = 0 AND record IS NOT NULL \
+    AND turn > $1 AND NOT EXISTS (SELECT FROM ended_turns WHERE ended_turns.turn = commits.turn) ORDER BY turn LIMIT 64";
 const LOGS: &str = "SELECT turn, record FROM commits WHERE source = 'turn' AND turn = ANY ($1) ORDER BY turn, number";
 const JOURNALS: &str =
     "SELECT coalesce(sum(octet_length(record)), 0)::bigint AS bytes FROM journal_entries WHERE turn = $1";
@@ -67,16 +69,22 @@ const BYTES_AT_ONCE: usize = 8 << 20;
 /// The entries of the audit that are verified at once.
 const VERIFIED_AT_ONCE: usize = 1_000;
 
-/// Fills an empty database that no host uses. After an error or a kill, it is empty.
+/// Fills an empty database that no host uses. After an error or a kill, it is empty. No record has more than `max_record` bytes. `check`
+/// refuses what hosts on the database could not use.
 ///
 /// # Errors
 /// [`ImportError`].
-pub async fn import(settings: &PostgresSettings, input: &mut dyn BufRead) -> Result<Moved, ImportError> {
-    let mut lines = LineReader::begin(input)?;
+pub async fn import(
+    settings: &PostgresSettings,
+    max_record: usize,
+    input: &mut dyn BufRead,
+    check: &dyn Fn(&Shared) -> io::Result<()>,
+) -> Result<Moved, ImportError> {
+    let mut lines = LineReader::begin(input, max_record)?;
     let connector = Connector::new(settings, Vec::new())?;
     connector.check().await?;
     let session = connector.long_session().await?;
-    match imported(&session, &mut lines).await {
+    match imported(&session, &mut lines, check).await {
         Ok(()) => commit(Reader::on(session, IMPORT), lines.moved()).await,
         Err(error) => {
             session.close();
@@ -85,7 +93,11 @@ pub async fn import(settings: &PostgresSettings, input: &mut dyn BufRead) -> Res
     }
 }
 
-async fn imported(session: &Session, lines: &mut LineReader<'_>) -> Result<(), ImportError> {
+async fn imported(
+    session: &Session,
+    lines: &mut LineReader<'_>,
+    check: &dyn Fn(&Shared) -> io::Result<()>,
+) -> Result<(), ImportError> {
     session.run("BEGIN").await.map_err(program)?;
     session.query(LOCK, &[]).await.map_err(program)?;
     if let Some(host) = session.query(HOSTS, &[]).await.map_err(program)?.first() {
@@ -104,7 +116,10 @@ async fn imported(session: &Session, lines: &mut LineReader<'_>) -> Result<(), I
     let mut import = Import { session, commits: Vec::new(), state: State::default(), rows: 0, bytes: 0 };
     while let Some(item) = lines.next()? {
         match item {
-            Item::Shared(shared) => keep(session, shared).await.map_err(program)?,
+            Item::Shared(shared) => {
+                check(&shared).map_err(|error| lines.damaged(error.to_string()))?;
+                keep(session, shared).await.map_err(program)?;
+            }
             item => import.item(item),
         }
         if import.rows >= ROWS_AT_ONCE || import.bytes >= BYTES_AT_ONCE {
@@ -112,7 +127,7 @@ async fn imported(session: &Session, lines: &mut LineReader<'_>) -> Result<(), I
         }
     }
     import.write().await.map_err(program)?;
-    import.open_turns().await?;
+    import.open_turns(lines.max_turn()).await?;
     session.execute(USAGE, &[]).await.map_err(program)?;
     session.run(WITH_TRIGGER).await.map_err(program)?;
     let Head { position, hash } = lines.head();
@@ -244,12 +259,12 @@ impl Import<'_> {
     }
 
     /// Makes the rows that follow from the logs of open turns, and the usage of all.
-    async fn open_turns(&mut self) -> Result<(), ImportError> {
+    async fn open_turns(&mut self, max: u64) -> Result<(), ImportError> {
         self.session.execute(KEPT, &[]).await.map_err(program)?;
         let mut after = Uuid::nil();
         loop {
-            let page = self.session.query(TURNS, &[&after]).await.map_err(program)?;
-            let turns = page.iter().map(|row| turn(row, "turn").map(of_turn)).collect::<Result<Vec<_>, _>>()?;
+            let page = self.session.query(TURNS, &[&after, &signed(PER_RECORD)]).await.map_err(program)?;
+            let turns = at_once(&page, max)?;
             let Some(last) = turns.last() else { return Ok(()) };
             after = *last;
             let rows = self.session.query(LOGS, &[&turns]).await.map_err(program)?;
@@ -257,20 +272,21 @@ impl Import<'_> {
             for row in &rows {
                 logs.entry(turn(row, "turn")?).or_default().push(row);
             }
-            for log in logs.values() {
-                self.open_turn(log).await?;
+            for (turn, log) in logs {
+                self.open_turn(turn, &log, max).await?;
             }
             self.write().await.map_err(program)?;
         }
     }
 
-    async fn open_turn(&mut self, log: &[&Row]) -> Result<(), ImportError> {
-        let (mut events, mut bytes) = (Vec::<Event>::new(), 0);
+    async fn open_turn(&mut self, turn: TurnId, log: &[&Row], max: u64) -> Result<(), ImportError> {
+        let (mut events, mut bytes) = (Events::default(), 0);
         for row in log {
             let record: &[u8] = column(row, "record")?;
             bytes += record.len() as u64;
-            events.append(&mut decode(record, record::read_events, || "a log".to_owned())?);
+            events.add(turn, record, decode(record, record::read_events, || "a log".to_owned())?, max)?;
         }
+        let events = events.all;
         let Some(turn) = Turn::replay(&events) else { return Ok(()) };
         let journals = self.session.query(JOURNALS, &[&of_turn(turn.id)]).await.map_err(program)?;
         let journals = journals.first().map(|row| column(row, "bytes")).transpose()?.map_or(0, unsigned);
@@ -284,6 +300,23 @@ impl Import<'_> {
         self.state.added.kept.push((caller, signed(bytes + journals)));
         Ok(())
     }
+}
+
+/// The first turns of a page, with not many more bytes than are written at once. The records of each have at most `max` bytes together.
+fn at_once(page: &[Row], max: u64) -> Result<Vec<Uuid>, ImportError> {
+    let (mut turns, mut bytes) = (Vec::new(), 0_u64);
+    for row in page {
+        let (turn, of_log) = (turn(row, "turn")?, unsigned(column(row, "bytes")?));
+        if of_log > max {
+            return Err(ImportError::LargeTurn { turn, max });
+        }
+        bytes = bytes.saturating_add(of_log);
+        if !turns.is_empty() && bytes > BYTES_AT_ONCE as u64 {
+            break;
+        }
+        turns.push(of_turn(turn));
+    }
+    Ok(turns)
 }
 
 fn recorded<T>(of: portable::Recorded<T>) -> super::state::Recorded<T> {

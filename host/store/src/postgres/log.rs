@@ -109,7 +109,8 @@ impl Reader {
 /// The facts of an entry of a feed.
 fn facts(row: &Row, position: Position) -> Result<Facts, StoreFault> {
     let what = || format!("the commit at position {}", position.0);
-    let record = column::<Option<&[u8]>>(row, "record")?.ok_or_else(|| damaged(what()))?;
+    // A salvage lost it, and recorded that.
+    let Some(record) = column::<Option<&[u8]>>(row, "record")? else { return Ok(Facts::Unreadable { turn: None }) };
     if column(row, "is_end")? {
         let ended = decode(record, EndedTurn::read, what)?;
         return Ok(Facts::Ended(TurnEnding::of(&ended, rows::read_ending(row)?)));

@@ -18,6 +18,7 @@ use super::tree::{Tree, attempt};
 use super::verify::{VerifyError, verified};
 use super::{SledStore, VALUES, chain};
 use crate::fault::fault;
+use crate::portable::bounds::Events;
 use crate::portable::{CommitItem, Content, EntryItem, ImportError, Item, LineReader, Moved, Shared, same_head};
 use crate::{OpenError, StoreSettings, record};
 
@@ -27,17 +28,21 @@ const IMPORT: &str = "import a store";
 /// The format that is written.
 const FORMAT: u8 = 3;
 
+/// The folder in an imported store with the parts that belong beside it, until they are moved there.
+pub const BESIDE: &str = "beside";
+
 /// Makes a store in a folder that does not exist or is empty. No other process may use it. After an error or a kill, there is no store
-/// in it. `shared` takes what the data folder has beside the store: components as they come, and the documents last, when all else is
-/// verified. A kill between the documents and the new name of the store leaves the documents.
+/// in it. `keep` keeps the parts that a data folder has beside the store in a folder, which becomes [`BESIDE`] of the new store. So the
+/// rename of the new store is the only moment at which all of it begins to count. No record has more than `max_record` bytes.
 ///
 /// # Errors
 /// [`ImportError`].
 pub fn import(
     path: &Path,
     settings: &StoreSettings,
+    max_record: usize,
     input: &mut dyn BufRead,
-    shared: &mut dyn FnMut(Shared) -> io::Result<()>,
+    keep: &mut dyn FnMut(&Path, Shared) -> io::Result<()>,
 ) -> Result<Moved, ImportError> {
     let at = |source| OpenError::io(path, source);
     if path.exists() && fs::read_dir(path).map_err(at)?.next().is_some() {
@@ -52,11 +57,14 @@ pub fn import(
         let _lock = folder::lock(&work)?;
         fs::remove_dir_all(&work).map_err(at)?;
     }
-    let imported = imported(&work, settings, input, shared).and_then(|moved| {
+    // An input that is no export makes no folder.
+    let mut lines = LineReader::begin(input, max_record)?;
+    let imported = imported(&work, settings, &mut lines, keep).and_then(|()| {
+        File::open(&work).and_then(|work| work.sync_all()).map_err(at)?;
         fs::rename(&work, path).map_err(at)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(parent).and_then(|parent| parent.sync_all()).map_err(at)?;
-        Ok(moved)
+        Ok(lines.moved())
     });
     if imported.is_err() && work.exists() {
         fs::remove_dir_all(&work).map_err(at)?;
@@ -67,28 +75,25 @@ pub fn import(
 fn imported(
     work: &Path,
     settings: &StoreSettings,
-    input: &mut dyn BufRead,
-    shared: &mut dyn FnMut(Shared) -> io::Result<()>,
-) -> Result<Moved, ImportError> {
-    let beside = |source| OpenError::io(work, source);
-    // An input that is no export makes no folder.
-    let mut lines = LineReader::begin(input)?;
-    let head = lines.head();
+    lines: &mut LineReader<'_>,
+    keep: &mut dyn FnMut(&Path, Shared) -> io::Result<()>,
+) -> Result<(), ImportError> {
+    let (head, max_turn) = (lines.head(), lines.max_turn());
     let Folder { folder_lock, db, file, blobs, .. } = Folder::open(work, settings, |_, _| Ok(()))?;
     let values = Tree::new(attempt(|| db.open_tree(VALUES)).map_err(fault(IMPORT))?);
     let out = Building::new(Tree::new((*db).clone()), IMPORT);
     let mut import = Import { out, values, blobs, stamp: head.position, journal: None };
-    let mut documents = Vec::new();
     while let Some(item) = lines.next()? {
         match item {
-            Item::Shared(component @ Shared::Component { .. }) => shared(component).map_err(beside)?,
-            Item::Shared(document) => documents.push(document),
+            Item::Shared(shared) => {
+                keep(&work.join(BESIDE), shared).map_err(|source| OpenError::io(work, source))?;
+            }
             item => import.item(item)?,
         }
     }
     import.journal(None)?;
     import.out.write()?;
-    import.due_times()?;
+    import.due_times(max_turn)?;
     if head.position > Position::default() {
         import.out.put(keys::HEAD.to_vec(), keys::head_value(head))?;
     }
@@ -105,9 +110,7 @@ fn imported(
     }
     // The migration makes the indexes.
     drop(SledStore::open(work, &StoreSettings { migrates: true, ..*settings })?);
-    // They are in the order of their names. The tokens come first: if the folder has others, it stays as it is.
-    documents.into_iter().rev().try_for_each(shared).map_err(beside)?;
-    Ok(lines.moved())
+    Ok(())
 }
 
 struct Import {
@@ -215,24 +218,26 @@ impl Import {
         Ok(())
     }
 
-    /// Adds the times at which unfinished turns are due, and claims nothing for ended ones.
-    fn due_times(&mut self) -> Result<(), StoreFault> {
+    /// Adds the times at which unfinished turns are due, and claims nothing for ended ones. The records of a turn take at most `max`
+    /// bytes of memory.
+    fn due_times(&mut self, max: u64) -> Result<(), ImportError> {
         let tree = self.out.tree.clone();
-        let mut log: (Option<TurnId>, Vec<Event>) = (None, Vec::new());
+        let (mut of, mut log) = (None, Events::default());
         for entry in tree.scan_prefix([keys::LOG]) {
             let (key, value) = entry.map_err(fault(IMPORT))?;
-            let turn = key.get(1..).and_then(keys::read_pointer).map(|(turn, _)| turn);
-            if turn != log.0 {
-                self.due_time(&std::mem::take(&mut log.1))?;
-                log.0 = turn;
+            let Some((turn, _)) = key.get(1..).and_then(keys::read_pointer) else { continue };
+            if of != Some(turn) {
+                self.due_time(&std::mem::take(&mut log).all)?;
+                of = Some(turn);
             }
             let Some((_, record)) = keys::stamped(&value).filter(|(_, record)| tombstone(record).is_none()) else {
                 continue;
             };
             let blob = blobs::referred(record).map(|digest| self.blobs.read_now(digest)).transpose()?;
-            log.1.extend(record::read_events(blob.as_deref().unwrap_or(record)).unwrap_or_default());
+            let record = blob.as_deref().unwrap_or(record);
+            log.add(turn, record, record::read_events(record).unwrap_or_default(), max)?;
         }
-        self.due_time(&log.1)
+        Ok(self.due_time(&log.all)?)
     }
 
     fn due_time(&mut self, events: &[Event]) -> Result<(), StoreFault> {

@@ -24,6 +24,8 @@ mod key_value;
 mod machine;
 #[cfg(feature = "postgres")]
 mod migrating;
+#[cfg(feature = "postgres")]
+mod moving;
 mod on_disk;
 #[cfg(feature = "postgres")]
 mod on_server;

@@ -15,7 +15,9 @@ use futures::FutureExt as _;
 use crate::given::{self, call_of, commit, conversation, owner, row, suspension, turn, with};
 use crate::machine::is_left_out;
 use crate::proxy::{Cut, Proxy};
-use crate::store::{ImportError, PostgresError, PostgresSettings, PostgresStore, export_database, import_database};
+use crate::store::{
+    ImportError, MAX_RECORD, PostgresError, PostgresSettings, PostgresStore, export_database, import_database,
+};
 use crate::{server, standing};
 
 pub(crate) fn settings(url: String) -> PostgresSettings {
@@ -448,10 +450,10 @@ async fn import_whose_answer_is_lost_is_whole_or_nothing() {
         drop(store);
         let target = settings(server::url(proxy.folder(), &name));
         proxy.cut(cut, 1);
-        let lost = import_database(&target, &mut lines.as_slice()).await.unwrap_err();
+        let lost = import_database(&target, MAX_RECORD, &mut lines.as_slice(), &|_| Ok(())).await.unwrap_err();
         assert!(matches!(lost, ImportError::Unanswered(_)), "{cut:?}: {lost}");
         assert_eq!(server::run(&name, "SELECT count(*) FROM toolgate.commits"), commits, "{cut:?}");
-        match import_database(&target, &mut lines.as_slice()).await {
+        match import_database(&target, MAX_RECORD, &mut lines.as_slice(), &|_| Ok(())).await {
             Ok(moved) => assert_eq!((moved, cut), (exported, Cut::BeforeCommit)),
             Err(ImportError::NotEmpty { .. }) => assert_eq!(cut, Cut::BehindCommit),
             Err(error) => panic!("{cut:?}: {error}"),

@@ -25,7 +25,7 @@ use crate::store::{
 
 const TURNS: u64 = 60;
 
-fn opened(folder: &Path) -> SledStore {
+pub(crate) fn opened(folder: &Path) -> SledStore {
     open(folder, &StoreSettings::default()).unwrap()
 }
 
@@ -53,25 +53,25 @@ async fn written(folder: &Path) -> Vec<Head> {
     heads
 }
 
-fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
+pub(crate) fn tamper(folder: &Path, change: impl FnOnce(&sled::Db)) {
     let db = crate::given::database(folder);
     change(&db);
     db.flush().unwrap();
 }
 
-fn link(position: u64) -> Vec<u8> {
+pub(crate) fn link(position: u64) -> Vec<u8> {
     [b"a".as_slice(), &position.to_be_bytes()].concat()
 }
 
-fn log(number: u64, commit: u32) -> Vec<u8> {
+pub(crate) fn log(number: u64, commit: u32) -> Vec<u8> {
     [b"e".as_slice(), &u128::from(number).to_be_bytes(), &commit.to_be_bytes()].concat()
 }
 
-fn salvaged(source: &Path, target: &Path) -> Result<Salvaged, SalvageError> {
+pub(crate) fn salvaged(source: &Path, target: &Path) -> Result<Salvaged, SalvageError> {
     salvage(source, target, &StoreSettings::default(), time(9), false)
 }
 
-fn verified(folder: &Path, heads: &[Head]) -> Result<Head, VerifyError> {
+pub(crate) fn verified(folder: &Path, heads: &[Head]) -> Result<Head, VerifyError> {
     verify(folder, &StoreSettings::default(), heads.iter().map(|head| head.to_string().parse().unwrap()).collect())
 }
 

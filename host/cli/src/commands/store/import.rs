@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dispatch::ports::FaultKind;
-use store::{ImportError, Moved, StoreSettings};
+use store::{ImportError, Moved};
+use toolgate::moving::MoveError;
 
 use super::export::print;
 use super::progress::Counted;
@@ -36,10 +37,15 @@ stays empty.
 
 To a database: keep the data folder. The first host on the database moves its tokens there. To a data folder: the tokens, the ended \
 sessions and the components of the database become files of the folder. Calls that ran at the time of the export run again, as \
-after a kill. Never start a host on the old store again.")]
+after a kill. Never start a host on the old store again.
+
+The tokens of an export become valid. Import only a file of an author to whom you would give an admin token.")]
 pub(super) struct Import {
     /// The export; `-` reads standard input
     file: PathBuf,
+    /// The maximum size of a record in bytes. Larger ones are refused, because they take that much memory several times
+    #[arg(long, value_name = "BYTES", default_value_t = store::MAX_RECORD)]
+    max_record_bytes: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -67,18 +73,22 @@ impl Run for Import {
 impl Import {
     fn read(&self, turns: &Turns, input: &mut dyn BufRead) -> Result<Moved, Report> {
         match turns {
-            Turns::Folder(folder) => {
-                let data = self.data.folder()?;
-                toolgate::private_folder(&data)?;
-                let mut shared = |shared| toolgate::moving::take_over(&data, shared);
-                let imported = store::import(folder, &StoreSettings::default(), input, &mut shared);
-                imported.map_err(|error| {
-                    report(error, "name another folder with --data, or move `store` out of it if nobody needs it")
-                })
-            }
+            Turns::Folder(_) => toolgate::moving::import(&self.data.folder()?, self.max_record_bytes, input).map_err(
+                |error| match error {
+                    MoveError::Import(error) => {
+                        report(error, "name another folder with --data, or move `store` out of it if nobody needs it")
+                    }
+                    error => error.into(),
+                },
+            ),
             #[cfg(feature = "postgres")]
             Turns::Database(settings) => {
-                let imported = runtime()?.block_on(store::import_database(settings, input));
+                let imported = runtime()?.block_on(store::import_database(
+                    settings,
+                    self.max_record_bytes,
+                    input,
+                    &toolgate::moving::check,
+                ));
                 imported.map_err(|error| {
                     report(error, "make a new database and name it in `[store]`, or drop the schema `toolgate` if nobody needs it")
                 })
@@ -92,6 +102,10 @@ fn report(error: ImportError, if_not_empty: &str) -> Report {
         ImportError::NotEmpty { .. } => if_not_empty,
         ImportError::Damaged { .. } | ImportError::Truncated { .. } | ImportError::Altered(_) => {
             "export again, and copy the file whole"
+        }
+        ImportError::TooLong { .. } => "do not trust this file; export again, and copy the file whole",
+        ImportError::LargeRecord { .. } | ImportError::LargeTurn { .. } => {
+            "a host with the default limits stores none as large: if you trust the author of the file, allow more with --max-record-bytes"
         }
         ImportError::NotAnExport => "name a file that `toolgate store export` wrote",
         ImportError::Store(fault) if fault.kind == FaultKind::NoSpace => "free some space on the disk of the store",

@@ -1,0 +1,130 @@
+//! Stores that move between data folders and databases.
+
+use std::path::Path;
+
+use dispatch::ports::{Audit as _, Committed, Facts, Feed, Health as _, Log, Position};
+
+use crate::given::{self, begun, commit, events, large_fact};
+use crate::machine::is_left_out;
+use crate::on_server::settings;
+use crate::salvaging::{link, log, opened, salvaged, tamper, verified};
+use crate::server;
+use crate::store::{
+    ImportError, MAX_RECORD, Moved, PostgresSettings, PostgresStore, StoreSettings, export_database, import,
+    import_database,
+};
+
+fn exported(folder: &Path) -> Vec<u8> {
+    let mut lines = Vec::new();
+    opened(folder).export(&mut lines).unwrap();
+    lines
+}
+
+fn to_folder(target: &Path, max_record: usize, mut lines: &[u8]) -> Result<Moved, ImportError> {
+    import(target, &StoreSettings::default(), max_record, &mut lines, &mut |_, _| Ok(()))
+}
+
+async fn to_database(settings: &PostgresSettings, max_record: usize, mut lines: &[u8]) -> Result<Moved, ImportError> {
+    import_database(settings, max_record, &mut lines, &|_| Ok(())).await
+}
+
+async fn host_feed(store: &impl Log) -> Vec<Committed> {
+    store.follow(&Feed::Host, Position(0), 999, usize::MAX).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn loss_that_a_salvage_recorded_is_no_damage() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = opened(folder.path());
+    store.append(&given::record(given::plugin(1))).await.unwrap();
+    store.append(&given::started(given::start(2))).await.unwrap();
+    store.append(&given::record(given::plugin(3))).await.unwrap();
+    drop(store);
+    tamper(folder.path(), |db| assert!(db.remove([b"h".as_slice(), &1_u64.to_be_bytes()].concat()).unwrap().is_some()));
+    let target = to.path().join("store");
+    assert_eq!(salvaged(folder.path(), &target).unwrap().lost, [1]);
+    let settings = settings(server::database().1);
+    to_database(&settings, MAX_RECORD, &exported(&target)).await.unwrap();
+    let (on_disk, database) = (opened(&target), PostgresStore::open(&settings).await.unwrap());
+    let lost = Facts::Unreadable { turn: None };
+    let (audit, feed) = (database.audit(Position(0), 999).await.unwrap(), host_feed(&database).await);
+    assert_eq!((audit.len(), &audit[0].facts, &feed[0].facts), (4, &lost, &lost));
+    assert_eq!((&audit, &feed), (&on_disk.audit(Position(0), 999).await.unwrap(), &host_feed(&on_disk).await));
+    assert_eq!([on_disk.health(), database.health()].map(|health| health.damaged_records), [0, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turn_with_too_many_records_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    store.append(&events(1, 0, vec![begun(1)])).await.unwrap();
+    for number in 1..=5 {
+        store.append(&events(1, number, vec![large_fact(1, 1_000)])).await.unwrap();
+    }
+    drop(store);
+    let lines = exported(folder.path());
+    let expected = |max_record: usize| {
+        format!(
+            "{} is too long: its records take more than {} bytes of memory, and this import takes no more of one turn",
+            given::turn(1),
+            4 * max_record
+        )
+    };
+    let target = folder.path().join("target");
+    assert_eq!(to_folder(&target, 1_200, &lines).unwrap_err().to_string(), expected(1_200));
+    let refused = to_folder(&target, 100, &lines).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "line 2 is too long: it has a record of more than 100 bytes, and this import takes no larger one"
+    );
+    let whole = to_folder(&target, 3_000, &lines).unwrap();
+    if is_left_out("postgres") {
+        return;
+    }
+    let settings = settings(server::database().1);
+    assert_eq!(to_database(&settings, 1_200, &lines).await.unwrap_err().to_string(), expected(1_200));
+    assert_eq!(to_database(&settings, 3_000, &lines).await.unwrap(), whole);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn salvaged_store_moves_with_its_cut_audit() {
+    let (folder, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (store, mut heads) = (opened(folder.path()), Vec::new());
+    for number in 1..=6 {
+        store.append(&events(number, 0, vec![begun(number)])).await.unwrap();
+        store.append(&given::record(given::plugin(number))).await.unwrap();
+        store.append(&commit(number, 1, number)).await.unwrap();
+        heads.push(store.head().await.unwrap());
+    }
+    drop(store);
+    tamper(folder.path(), |db| {
+        // Entries of the chain, which follow from their records. Then records: those of turn 2 and of a fact about a plugin.
+        let links = [link(10), link(11)];
+        let records = [log(2, 0), [b"h".as_slice(), &8_u64.to_be_bytes()].concat()];
+        // Both: the last commit of turn 4, and the first of turn 5.
+        let both = [log(4, 1), link(12), log(5, 0), link(13)];
+        let lost = links.into_iter().chain(records).chain(both);
+        lost.for_each(|key| assert!(db.remove(key).unwrap().is_some()));
+    });
+    let target = to.path().join("store");
+    let found = salvaged(folder.path(), &target).unwrap();
+    assert_eq!(found.turns.into_iter().collect::<Vec<_>>(), [2, 4, 5].map(given::turn));
+    let lines = exported(&target);
+    let copy = to.path().join("copy");
+    assert_eq!(to_folder(&copy, MAX_RECORD, &lines).unwrap().head, found.head);
+    assert_eq!(verified(&copy, &heads[4..]).unwrap(), found.head, "the checkpoints behind the cut are valid");
+    assert!(verified(&copy, &heads[3..]).is_err(), "that of a lost commit is not");
+    assert_eq!(opened(&copy).check().unwrap().problems, []);
+    assert!(exported(&copy) == lines);
+    if is_left_out("postgres") {
+        return;
+    }
+    let settings = settings(server::database().1);
+    assert_eq!(to_database(&settings, MAX_RECORD, &lines).await.unwrap().head, found.head);
+    let mut from_database = Vec::new();
+    export_database(&settings, &mut from_database).await.unwrap();
+    assert!(from_database == lines);
+}
