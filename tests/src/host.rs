@@ -285,6 +285,10 @@ impl Host {
         self.folder.path().join("plugins").join(format!("{name}.wasm"))
     }
 
+    fn principals(&self) -> [Client; 4] {
+        [&self.agent, &self.approver, &self.page, &self.admin].map(Client::clone)
+    }
+
     fn log_file(&self) -> File {
         let path = self.folder.path().join("host.log");
         OpenOptions::new().create(true).append(true).open(path).expect("a log can be written")

@@ -8,6 +8,7 @@ pub mod binary;
 pub mod browser;
 pub mod clock;
 pub mod cluster;
+pub mod database;
 pub mod dev;
 pub mod disk;
 pub mod effects;

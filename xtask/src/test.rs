@@ -135,7 +135,7 @@ impl Part {
             Self::Syscalls => "strace is installed, so that a test can see the writes to the disk",
             Self::Mounts => "this user may mount a small disk, so that a test can fill it",
             Self::Landlock => "the kernel has Landlock, so that a test can see what it denies",
-            Self::Postgres => "PostgreSQL is installed, so that the tests can start a private server",
+            Self::Postgres => "the features of the four designs work on a private PostgreSQL server",
             Self::Tests => "the host's tests pass",
             Self::Demo => "the demo has the expected outcome, with the binary of the tests",
             Self::Install => "the README's `cargo install` installs toolgate",
@@ -158,7 +158,6 @@ impl Part {
             Self::Syscalls => return setup::strace().map(|()| None),
             Self::Mounts => return setup::mounts().map(|()| None),
             Self::Landlock => return setup::landlock().map(|()| None),
-            Self::Postgres => return setup::postgres().map(|()| None),
             Self::Demo => {
                 let only_rust = without.contains(&Self::Languages);
                 let options = demo::Options { answer: true, only_rust, ..demo::Options::default() };
@@ -184,6 +183,11 @@ impl Part {
             // Only this package is selected, so the features that other packages ask for stay off.
             // Checked and not run: code for another set of features would compile the engine a second time.
             Self::Library => vec![Invocation::new("cargo clippy --locked -p toolgate --all-targets -- -D warnings")],
+            Self::Postgres => {
+                setup::postgres()?;
+                let seeds = Invocation::new("cargo test --locked --workspace --test seeds");
+                vec![seeds.variable("TOOLGATE_TEST_STORE", "postgres")]
+            }
             Self::Tests => {
                 let tests = Invocation::new("cargo test --locked --workspace --no-fail-fast");
                 // Tests that need a part which was left out would fail. This variable tells them to skip.

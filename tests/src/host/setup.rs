@@ -1,10 +1,18 @@
 //! The components, configuration and files of a host to start.
 
 use std::fs;
+use std::sync::LazyLock;
 
 use super::Host;
+use crate::database;
 use crate::guests;
 use crate::http::{Address, Client};
+
+/// On PostgreSQL, the database that is the template of the database of each host, and the principals whose tokens are in it.
+static TEMPLATE: LazyLock<(String, [Client; 4])> = LazyLock::new(|| {
+    let (name, url) = database::new();
+    (name, Setup::default().prepare_on(Some(&url)).principals())
+});
 
 /// A host to start.
 #[derive(Default)]
@@ -59,8 +67,7 @@ impl Setup {
     /// With the tokens of another host, which are in the store that both use.
     #[must_use]
     pub fn beside(mut self, other: &Host) -> Self {
-        let Host { agent, approver, page, admin, .. } = other;
-        self.principals = Some([agent, approver, page, admin].map(Client::clone));
+        self.principals = Some(other.principals());
         self
     }
 
@@ -101,14 +108,25 @@ impl Setup {
     /// # Panics
     /// When that fails.
     #[must_use]
-    pub fn prepare(self) -> Host {
+    pub fn prepare(mut self) -> Host {
+        if !database::is_chosen() {
+            return self.prepare_on(None);
+        }
+        let (template, principals) = &*TEMPLATE;
+        self.principals.get_or_insert_with(|| principals.clone());
+        self.prepare_on(Some(&database::copy(template)))
+    }
+
+    /// As [`Setup::prepare`], on a database if there is one.
+    fn prepare_on(self, database: Option<&str>) -> Host {
         let folder = tempfile::Builder::new().prefix("toolgate-test-").tempdir().expect("a temporary folder");
         let plugins = folder.path().join("plugins");
         fs::create_dir(&plugins).expect("a folder of plugins");
         for (name, bytes) in &self.components {
             fs::write(plugins.join(format!("{name}.wasm")), bytes).expect("a component is written");
         }
-        let settings = &self.settings;
+        let store = database.map(|url| format!("store = \"{url}\"\n")).unwrap_or_default();
+        let settings = store + &self.settings;
         let tables = &self.tables;
         // The host refuses this component without its grants.
         let has_rollout = self.components.iter().any(|(name, _)| name == "rollout");

@@ -1,5 +1,5 @@
 //! The features of the four source designs, with the real binary. The name of a test begins with the design, and its
-//! comment names the section. `docs/seeds.md` is the table of all features.
+//! comment names the section. `docs/seeds.md` is the table of all features. `cargo xtask test` runs them on PostgreSQL too.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
@@ -11,6 +11,7 @@ mod jido;
 mod table;
 
 use serde_json::{Value, json};
+use toolgate_tests::database;
 use toolgate_tests::guests::fixture;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{Client, suspension_of};
@@ -82,4 +83,10 @@ fn content(turn: &Value) -> &Value {
 /// The suspensions that a query returns to a principal.
 fn listed(by: &Client, query: &str) -> Vec<Value> {
     by.get(&format!("/v1/pending?{query}")).ok(200)["suspensions"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn turns_are_in_the_chosen_store() {
+    let host = Setup::default().start();
+    assert_eq!(host.data().join("store").exists(), !database::is_chosen());
 }

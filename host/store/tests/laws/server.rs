@@ -61,9 +61,14 @@ static SERVER: OnceLock<PathBuf> = OnceLock::new();
 
 /// A new empty database. Returns its name and its connection string.
 pub(crate) fn database() -> (String, String) {
+    copy("template0")
+}
+
+/// A copy of a database that nobody uses. Returns its name and its connection string.
+pub(crate) fn copy(template: &str) -> (String, String) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let name = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    run("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
+    run("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
     let url = url(folder(), &name);
     (name, url)
 }
