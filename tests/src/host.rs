@@ -7,8 +7,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, mpsc};
+use std::time::Duration;
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use tempfile::TempDir;
 
 use crate::http::{Address, Client};
@@ -20,6 +22,9 @@ const LISTENS: &str = "toolgate listens on ";
 
 /// The line that the host prints when its plugins are loaded.
 const READY: &str = "ready: ";
+
+/// How long a test waits for the end of a host. Only a host that hangs reaches it.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Variables that lead a command to a developer's own host.
 const VARIABLES: [&str; 6] =
@@ -189,9 +194,16 @@ impl Host {
     /// Waits until the process has ended by itself. Returns its exit code.
     ///
     /// # Panics
-    /// When it does not run.
+    /// When it does not run, or does not end. Then it is killed.
     pub fn wait(&mut self) -> Option<i32> {
-        self.child.take().expect("the host runs").wait().expect("the host is our child").code()
+        let mut child = self.child.take().expect("the host runs");
+        let (process, (ended, end)) = (child.id(), mpsc::channel());
+        std::thread::spawn(move || ended.send(child.wait()));
+        let Ok(status) = end.recv_timeout(PATIENCE) else {
+            sent(process, "-KILL");
+            panic!("the host should end by itself, and it still runs after {} seconds", PATIENCE.as_secs());
+        };
+        status.expect("the host is our child").code()
     }
 
     /// Tells it to stop, as a supervisor does.
@@ -199,8 +211,27 @@ impl Host {
     /// # Panics
     /// When it does not run.
     pub fn terminate(&self) {
-        let sent = Command::new("kill").args(["-TERM", &self.process().to_string()]).status();
-        assert!(sent.expect("there is `kill`").success());
+        assert!(sent(self.process(), "-TERM"));
+    }
+
+    /// Stops the process in the middle of what it does, until [`Host::resume`]. Returns when all its threads have stopped, or when
+    /// the process has ended by itself.
+    ///
+    /// # Panics
+    /// When it was not started.
+    pub fn pause(&self) {
+        let child = self.child.as_ref().expect("the host was started");
+        assert!(sent(child.id(), "-STOP"));
+        let either = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(child)), either).expect("the host is our child");
+    }
+
+    /// Lets a process go on that was paused.
+    ///
+    /// # Panics
+    /// When it does not exist.
+    pub fn resume(&self) {
+        assert!(sent(self.process(), "-CONT"));
     }
 
     /// A new principal with these roles, bound to a conversation if one is given.
@@ -309,6 +340,14 @@ impl Drop for Host {
             say(&format!("the host's log, its end:\n{last}"));
         }
     }
+}
+
+/// Sends a signal to a process. Returns whether there is one.
+///
+/// # Panics
+/// Without the program `kill`.
+pub fn sent(process: impl ToString, signal: &str) -> bool {
+    Command::new("kill").args([signal, &process.to_string()]).output().expect("there is `kill`").status.success()
 }
 
 /// Prints to a test's output.

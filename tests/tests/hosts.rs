@@ -7,6 +7,8 @@ mod server;
 
 #[path = "hosts/named.rs"]
 mod named;
+#[path = "hosts/paused.rs"]
+mod paused;
 
 use std::fs;
 use std::process::Command;

@@ -10,10 +10,8 @@ use super::{ACCOUNTS, OPENED_WITH, World};
 
 /// Returns when all acknowledged turns have ended. The answerers still answer.
 pub(super) fn until_settled(world: &mut World) {
-    let record = world.record.clone();
-    for path in record.turns().keys() {
-        record.until("end of a turn", || {
-            world.mend();
+    for path in world.load.record.turns().keys() {
+        world.until("end of a turn", None, |world| {
             let turn = world.hosts[0].agent.get(path);
             turn.status == 200 && turn.json()["state"] == "settled"
         });
@@ -51,8 +49,14 @@ impl Books {
     }
 }
 
+/// No host responded with an outcome that is not in the store.
+fn is_in_store(seen: &Value, turn: &Value) {
+    let (call, stored) = (&seen["calls"][0], &turn["calls"][0]);
+    assert!(call["outcome"].is_null() || call == stored, "a host responded with {seen:#}, and the store has {turn:#}");
+}
+
 pub(super) fn check(hosts: &[Host], record: &Record) {
-    let (turns, answers) = (record.turns(), record.answers());
+    let (turns, answers, seen) = (record.turns(), record.answers(), record.seen());
     let mut by_call: BTreeMap<&str, Vec<&Given>> = BTreeMap::new();
     for given in answers.values() {
         by_call.entry(&given.call).or_default().push(given);
@@ -61,6 +65,7 @@ pub(super) fn check(hosts: &[Host], record: &Record) {
     for (path, submitted) in &turns {
         let [turn, other] = [&hosts[2], &hosts[0]].map(|host| host.agent.get(path).ok(200));
         assert_eq!(turn, other, "a turn is the same at each host");
+        seen[path].iter().for_each(|seen| is_in_store(seen, &turn));
         let call = &turn["calls"][0];
         for member in ["id", "tool", "arguments"] {
             assert_eq!(call[member], submitted[member], "{turn:#}");
@@ -99,6 +104,9 @@ pub(super) fn check(hosts: &[Host], record: &Record) {
         assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
     }
     let (turns, answers, moved) = (turns.len(), answers.len(), books.moved);
+    let seen: usize = seen.values().map(Vec::len).sum();
     let unknown: i64 = books.unknown.iter().map(|[from, _]| from).sum();
-    say(&format!("{turns} turns, {answers} answers, {moved} transfers, {unknown} cents in transfers that failed"));
+    say(&format!(
+        "{turns} turns, {seen} responses with turns, {answers} answers, {moved} transfers, {unknown} cents in transfers that failed"
+    ));
 }

@@ -8,17 +8,15 @@ mod load;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
-use std::thread;
 
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolgate_tests::host::{Host, say};
+use toolgate_tests::host::{Host, say, sent};
 use toolgate_tests::http::outcomes;
 use toolgate_tests::random::Random;
 
-use self::load::{Clients, Record};
+use self::load::{Load, Work};
 use crate::named::setup;
 use crate::proxy::{Cut, Proxy};
 use crate::server;
@@ -41,11 +39,6 @@ const CUTS: [(Cut, &str); 3] = [
 const ACCOUNTS: usize = 6;
 const OPENED_WITH: i64 = 1_000_000;
 
-/// Sends a signal to a process. Returns whether there is one.
-fn sent(process: impl ToString, signal: &str) -> bool {
-    Command::new("kill").args([signal, &process.to_string()]).output().unwrap().status.success()
-}
-
 struct World {
     hosts: Vec<Host>,
     /// One before the server for each host.
@@ -53,7 +46,7 @@ struct World {
     /// The folder of the database server.
     server: PathBuf,
     random: Random,
-    record: Arc<Record>,
+    load: Arc<Load>,
     /// Of the proxies.
     _runtime: Runtime,
 }
@@ -62,24 +55,19 @@ impl World {
     fn start(seed: u64) -> Self {
         // A server of its own, because a crash of it ends the connections of all hosts on it.
         let (server, runtime) = (server::start(""), Runtime::new().unwrap());
-        let proxies = NAMES.map(|_| runtime.block_on(Proxy::start(&server))).into();
-        let mut world = Self {
-            hosts: Vec::new(),
-            proxies,
-            server,
-            random: Random::new(seed),
-            record: Arc::default(),
-            _runtime: runtime,
-        };
-        for (name, proxy) in NAMES.iter().zip(&world.proxies) {
+        let proxies = Vec::from(NAMES.map(|_| runtime.block_on(Proxy::start(&server))));
+        let mut hosts = Vec::new();
+        for (name, proxy) in NAMES.iter().zip(&proxies) {
             let url = server::url(proxy.folder(), "postgres");
-            let setup = setup(&url, name, LEASE, &["ledger", "conformance", "browser"], world.hosts.first());
+            let setup = setup(&url, name, LEASE, &["ledger", "conformance", "browser"], hosts.first());
             // Equal transfers occur by chance, and each must be asked about.
             let setup = setup
                 .tables("[approvals]\ndenied_again_ms = 0")
                 .settings("max_attempts = 1000\nclient_grace_ms = 600_000");
-            world.hosts.push(setup.start());
+            hosts.push(setup.start());
         }
+        let load = Arc::new(Load::of(&hosts));
+        let world = Self { hosts, proxies, server, random: Random::new(seed), load, _runtime: runtime };
         for account in 0..ACCOUNTS {
             let arguments = json!({"account": format!("a{account}"), "opening_balance": OPENED_WITH});
             assert_eq!(outcomes(&world.hosts[0].agent.call("opening", "ledger_open", arguments)), ["ok"]);
@@ -91,10 +79,19 @@ impl World {
         server::run_at(&self.server, "postgres", statement)
     }
 
+    /// Returns when this is so. Hosts that end meanwhile are started again, except the one that is disturbed.
+    fn until(&mut self, what: &str, disturbed: Option<usize>, mut is_so: impl FnMut(&mut Self) -> bool) {
+        let load = self.load.clone();
+        load.record.until(what, || {
+            self.mend(disturbed);
+            is_so(self)
+        });
+    }
+
     /// Waits for a few more acknowledgements.
-    fn progress(&self, count: usize) {
-        let reached = self.record.acknowledged() + count;
-        self.record.until("acknowledgement", || self.record.acknowledged() >= reached);
+    fn progress(&mut self, count: usize, disturbed: Option<usize>) {
+        let reached = self.load.record.acknowledged() + count;
+        self.until("acknowledgement", disturbed, |world| world.load.record.acknowledged() >= reached);
     }
 
     /// One fault. Returns its name.
@@ -103,7 +100,7 @@ impl World {
         match self.random.below(16) {
             0..5 => {
                 self.hosts[at].end();
-                self.progress(3);
+                self.progress(3, Some(at));
                 "a host was killed"
             }
             5 => {
@@ -115,14 +112,14 @@ impl World {
                 "all connections to the database ended"
             }
             8 => {
-                self.crash();
+                self.crash(None);
                 "the database server crashed"
             }
             9..11 => {
                 let cuts = self.proxies[at].cuts();
                 self.proxies[at].cut_and_close(Cut::BehindCommit);
                 self.until_cut(at, cuts);
-                self.crash();
+                self.crash(Some(at));
                 self.proxies[at].close(false);
                 "the database server crashed after a COMMIT and before its answer"
             }
@@ -137,42 +134,45 @@ impl World {
     }
 
     fn pause(&mut self, at: usize) {
-        let process = self.hosts[at].process();
-        assert!(sent(process, "-STOP"));
+        self.hosts[at].pause();
         // Another host removes it.
         let alive = format!("SELECT count(*) FROM toolgate.hosts WHERE name = '{}'", NAMES[at]);
-        self.record.until("end of a lease", || self.query(&alive) == "0");
-        self.progress(3);
-        assert!(sent(process, "-CONT"));
-        // It notices and ends.
-        self.hosts[at].wait();
+        self.until("end of a lease", Some(at), |world| world.query(&alive) == "0");
+        self.progress(3, Some(at));
+        self.until("request of each kind at the paused host", Some(at), |world| {
+            !world.hosts[at].runs() || world.load.patient[at].are_waiting()
+        });
+        // It may have ended before the signal.
+        if self.hosts[at].runs() {
+            self.hosts[at].resume();
+            // It notices and ends. Its responses until then are compared with the database at the end.
+            self.hosts[at].wait();
+        }
     }
 
     /// Returns when the server works again.
-    fn crash(&self) {
+    fn crash(&mut self, disturbed: Option<usize>) {
         const STARTED: &str = "SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
         let before = self.query(STARTED);
-        let mut kills = || {
-            let process = self.query(&format!("SELECT pid {CONNECTIONS} ORDER BY random() LIMIT 1"));
+        self.until("connection", disturbed, |world| {
+            let process = world.query(&format!("SELECT pid {CONNECTIONS} ORDER BY random() LIMIT 1"));
             // It may have ended meanwhile.
             !process.is_empty() && sent(process, "-KILL")
-        };
-        self.record.until("connection", &mut kills);
+        });
         let has_restarted =
             || server::try_run(&self.server, "postgres", STARTED).is_ok_and(|now| !now.is_empty() && now != before);
-        self.record.until("server after its crash", has_restarted);
+        self.load.record.until("server after its crash", has_restarted);
     }
 
     /// Returns when the proxy has cut a connection, or its host has ended, as one does that lost data of plugins.
     fn until_cut(&mut self, at: usize, before: usize) {
-        let (proxy, host) = (&self.proxies[at], &mut self.hosts[at]);
-        self.record.until("commit", || proxy.cuts() > before || !host.runs());
+        self.until("commit", Some(at), |world| world.proxies[at].cuts() > before || !world.hosts[at].runs());
     }
 
-    /// Starts again what has ended: a host may have noticed lost data of plugins.
-    fn mend(&mut self) {
-        for (host, proxy) in self.hosts.iter_mut().zip(&self.proxies) {
-            if !host.runs() {
+    /// Starts again what has ended, except the host that is disturbed: a host may have noticed lost data of plugins.
+    fn mend(&mut self, disturbed: Option<usize>) {
+        for (number, (host, proxy)) in self.hosts.iter_mut().zip(&self.proxies).enumerate() {
+            if Some(number) != disturbed && !host.runs() {
                 // A start must succeed, so the rest of a fault is given up.
                 proxy.cut(Cut::BeforeAll, 0);
                 host.start();
@@ -193,26 +193,22 @@ pub(crate) fn run(faults: u32, seed: u64) {
 
 fn one_database(faults: Range<u32>, seed: u64) {
     let mut world = World::start(seed);
-    let clients: Arc<[Clients]> = world.hosts.iter().map(Clients::of).collect();
-    let start = |number: u64, work: fn(&[Clients], &Arc<Record>, u64)| {
-        let (clients, record) = (clients.clone(), world.record.clone());
-        thread::spawn(move || work(&clients, &record, seed.wrapping_mul(100).wrapping_add(number)))
-    };
-    let submitters: Vec<_> = (0..3).map(|number| start(number, load::submit)).collect();
-    let answerers: Vec<_> = (3..6).map(|number| start(number, load::answer)).collect();
+    let mut seeds = (0..).map(|number| seed.wrapping_mul(100).wrapping_add(number));
+    let mut start = |work: Work| load::start(&world.load, work, &mut seeds);
+    let (submitters, others) = (start(load::submit), [start(load::answer), start(load::wait)].into_iter().flatten());
     let (number, mut kinds) = (faults.len(), BTreeSet::new());
     for fault in faults {
-        world.progress(8);
+        world.progress(8, None);
         let name = world.disturb();
         kinds.insert(name);
         say(&format!("fault {}: {name}", fault + 1));
-        world.mend();
+        world.mend(None);
     }
     assert!(number < ENOUGH || kinds.len() == KINDS, "{number} faults were only {kinds:?}");
-    world.record.no_more_turns();
+    world.load.record.no_more_turns();
     submitters.into_iter().for_each(|thread| thread.join().unwrap());
     checks::until_settled(&mut world);
-    world.record.no_more_answers();
-    answerers.into_iter().for_each(|thread| thread.join().unwrap());
-    checks::check(&world.hosts, &world.record);
+    world.load.record.no_more_answers();
+    others.for_each(|thread| thread.join().unwrap());
+    checks::check(&world.hosts, &world.load.record);
 }

@@ -1,8 +1,9 @@
 //! The clients of the hosts, and the record of everything that was acknowledged to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,8 +13,11 @@ use toolgate_tests::random::Random;
 
 use super::ACCOUNTS;
 
-/// How long a client waits for a host, which may be paused.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a client waits for a host if it can use another.
+const SHORT: Duration = Duration::from_secs(3);
+
+/// How long a client waits for a host that was paused. Only a host that hangs reaches it.
+const LONG: Duration = Duration::from_secs(120);
 
 /// About the maximum number of turns without an answer.
 const MAX_OPEN: usize = 40;
@@ -30,13 +34,75 @@ pub(super) struct Clients {
     approver: Client,
     /// It runs calls.
     page: Client,
+    /// The number of requests without a response, by kind.
+    open: [AtomicUsize; 3],
+}
+
+/// A kind of request.
+#[derive(Clone, Copy)]
+enum Kind {
+    Turn,
+    Answer,
+    /// For the end of a turn.
+    Wait,
 }
 
 impl Clients {
-    pub(super) fn of(host: &Host) -> Self {
-        let [agent, approver, page] = [&host.agent, &host.approver, &host.page].map(|by| by.leaving_after(PATIENCE));
-        Self { agent, approver, page }
+    fn of(host: &Host, patience: Duration) -> Self {
+        let [agent, approver, page] = [&host.agent, &host.approver, &host.page].map(|by| by.leaving_after(patience));
+        Self { agent, approver, page, open: Default::default() }
     }
+
+    /// Whether a request of each kind has no response yet.
+    pub(super) fn are_waiting(&self) -> bool {
+        self.open.iter().all(|open| open.load(Ordering::SeqCst) > 0)
+    }
+
+    /// Sends a request. `None`: the connection ended, or the host did not carry it out.
+    fn send(&self, kind: Kind, by: &Client, path: &str, body: Option<&Value>) -> Option<Answer> {
+        let open = &self.open[kind as usize];
+        open.fetch_add(1, Ordering::SeqCst);
+        let sent = match body {
+            Some(body) => by.send("POST", path, &[JSON], body.to_string().as_bytes()),
+            None => by.send("GET", path, &[], b""),
+        };
+        open.fetch_sub(1, Ordering::SeqCst);
+        let others: &[_] = if matches!(kind, Kind::Answer) { &[409] } else { &[] };
+        sent.ok().filter(|answer| is_acknowledged(answer, others))
+    }
+}
+
+/// The clients of all hosts, and what they hear.
+pub(super) struct Load {
+    /// For each host. They leave a host that is paused.
+    short: Vec<Clients>,
+    /// For each host. They wait until it goes on.
+    pub(super) patient: Vec<Clients>,
+    pub(super) record: Record,
+}
+
+/// The work of a thread, at some of the hosts.
+pub(super) type Work = fn(&Load, &[Clients], u64);
+
+impl Load {
+    pub(super) fn of(hosts: &[Host]) -> Self {
+        let [short, patient] =
+            [SHORT, LONG].map(|patience| hosts.iter().map(|host| Clients::of(host, patience)).collect());
+        Self { short, patient, record: Record::default() }
+    }
+}
+
+/// Starts threads that do this work: for each host, one that uses all hosts, and one that waits for this host.
+pub(super) fn start(load: &Arc<Load>, work: Work, seeds: impl Iterator<Item = u64>) -> Vec<JoinHandle<()>> {
+    let hosts = load.patient.len();
+    let begin = |(number, seed): (usize, u64)| {
+        let load = load.clone();
+        thread::spawn(move || {
+            let at = if number < hosts { &load.short[..] } else { &load.patient[number - hosts..=number - hosts] };
+            work(&load, at, seed);
+        })
+    };
+    (0..2 * hosts).zip(seeds).map(begin).collect()
 }
 
 /// An acknowledged answer.
@@ -53,6 +119,10 @@ struct State {
     no_more_answers: bool,
     turns: BTreeMap<String, Value>,
     answers: BTreeMap<String, Given>,
+    /// The turns in responses.
+    seen: Vec<Value>,
+    /// The turns whose end was in no response yet.
+    unseen: BTreeSet<String>,
 }
 
 /// The acknowledgements of the hosts.
@@ -89,6 +159,15 @@ impl Record {
         self.state().answers.clone()
     }
 
+    /// The turns in responses, by their paths.
+    pub(super) fn seen(&self) -> BTreeMap<String, Vec<Value>> {
+        let mut seen = BTreeMap::<_, Vec<_>>::new();
+        for turn in &self.state().seen {
+            seen.entry(path(turn)).or_default().push(turn.clone());
+        }
+        seen
+    }
+
     pub(super) fn no_more_turns(&self) {
         self.state().no_more_turns = true;
         self.changed.notify_all();
@@ -106,13 +185,18 @@ impl Record {
         self.state().no_more_answers = true;
     }
 
+    /// Returns at the next acknowledgement, or after a moment.
+    fn wait_briefly(&self) {
+        drop(self.changed.wait_timeout(self.state(), LOOK).unwrap());
+    }
+
     /// Returns when this is so.
     pub(super) fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         for _ in 0..LOOKS {
             if is_so() {
                 return;
             }
-            drop(self.changed.wait_timeout(self.state(), LOOK).unwrap());
+            self.wait_briefly();
         }
         panic!("there is no {what}");
     }
@@ -127,19 +211,24 @@ fn is_acknowledged(answer: &Answer, others: &[u16]) -> bool {
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// Submits turns of one call, each at any host, again and again until one acknowledges it.
-pub(super) fn submit(hosts: &[Clients], record: &Arc<Record>, seed: u64) {
+pub(super) fn submit(Load { record, .. }: &Load, hosts: &[Clients], seed: u64) {
     let mut random = Random::new(seed);
-    for count in 0.. {
+    for count in (0..).take_while(|_| record.wants_turns()) {
         let call = call(&mut random, &format!("{seed}-{count}"));
         let turns = format!("/v1/conversations/faults{}/turns", random.below(4));
-        let body = json!({"calls": [call]}).to_string();
-        loop {
-            if !record.wants_turns() {
-                return;
-            }
-            let sent = random.pick(hosts).agent.send("POST", &turns, &[JSON], body.as_bytes());
-            let Some(answer) = sent.ok().filter(|answer| is_acknowledged(answer, &[])) else { continue };
-            record.acknowledge(|state| drop(state.turns.insert(path(&answer.json()), call)));
+        let body = json!({"calls": [call]});
+        while record.wants_turns() {
+            let at = random.pick(hosts);
+            let Some(answer) = at.send(Kind::Turn, &at.agent, &turns, Some(&body)) else {
+                record.wait_briefly();
+                continue;
+            };
+            record.acknowledge(|state| {
+                let turn = answer.json();
+                state.unseen.insert(path(&turn));
+                state.turns.insert(path(&turn), call);
+                state.seen.push(turn);
+            });
             break;
         }
     }
@@ -159,26 +248,48 @@ fn call(random: &mut Random, id: &str) -> Value {
     json!({"id": id, "tool": tool, "arguments": arguments})
 }
 
-/// Answers the open suspensions, each twice at once at any hosts, and in different ways.
-pub(super) fn answer(hosts: &[Clients], record: &Arc<Record>, seed: u64) {
+/// Answers the open suspensions, each twice at once at any of these hosts, and in different ways.
+pub(super) fn answer(Load { record, short, .. }: &Load, hosts: &[Clients], seed: u64) {
     let mut random = Random::new(seed);
     while !record.state().no_more_answers {
-        let listed = random.pick(hosts).approver.send("GET", "/v1/pending", &[], b"");
-        let Some(listed) = listed.ok().filter(|answer| is_acknowledged(answer, &[])) else { continue };
-        let listed = listed.json();
-        let Some(open) = listed["suspensions"].as_array().filter(|open| !open.is_empty()) else {
-            drop(record.changed.wait_timeout(record.state(), LOOK).unwrap());
+        let listed = random.pick(short).approver.send("GET", "/v1/pending", &[], b"");
+        let listed = listed.ok().filter(|answer| is_acknowledged(answer, &[])).map(|answer| answer.json());
+        let open = listed.as_ref().and_then(|listed| listed["suspensions"].as_array());
+        let Some(open) = open.filter(|open| !open.is_empty()) else {
+            record.wait_briefly();
             continue;
         };
         let open = random.pick(open);
         let bodies = [(); 2].map(|()| body(&mut random, open));
-        let by = |at: &Clients| if open["kind"] == "client_exec" { at.page.clone() } else { at.approver.clone() };
-        let by = [(); 2].map(|()| by(random.pick(hosts)));
+        let hosts = [(); 2].map(|()| random.pick(hosts));
         thread::scope(|scope| {
-            for (by, body) in by.into_iter().zip(bodies) {
-                scope.spawn(move || resolve(&by, record, open, body));
+            for (at, body) in hosts.into_iter().zip(bodies) {
+                scope.spawn(move || resolve(at, record, open, body));
             }
         });
+    }
+}
+
+/// Waits for the end of turns, each at any of these hosts.
+pub(super) fn wait(Load { record, .. }: &Load, hosts: &[Clients], seed: u64) {
+    let mut random = Random::new(seed);
+    while !record.state().no_more_answers {
+        let unseen: Vec<_> = record.state().unseen.iter().cloned().collect();
+        if unseen.is_empty() {
+            record.wait_briefly();
+            continue;
+        }
+        let (at, turn) = (random.pick(hosts), random.pick(&unseen));
+        match at.send(Kind::Wait, &at.agent, &format!("{turn}?wait_ms=60000"), None) {
+            None => record.wait_briefly(),
+            Some(answer) => {
+                let (seen, mut state) = (answer.json(), record.state());
+                if seen["state"] != "open" {
+                    state.unseen.remove(turn);
+                }
+                state.seen.push(seen);
+            }
+        }
     }
 }
 
@@ -197,11 +308,13 @@ fn body(random: &mut Random, open: &Value) -> Value {
     }
 }
 
-fn resolve(by: &Client, record: &Record, open: &Value, body: Value) {
+fn resolve(at: &Clients, record: &Record, open: &Value, body: Value) {
     let suspension = open["suspension"].as_str().unwrap();
+    let by = if open["kind"] == "client_exec" { &at.page } else { &at.approver };
     let path = format!("/v1/suspensions/{suspension}/resolve");
-    let sent = by.send("POST", &path, &[JSON], body.to_string().as_bytes());
-    let Some(_) = sent.ok().filter(|answer| is_acknowledged(answer, &[409])) else { return };
+    if at.send(Kind::Answer, by, &path, Some(&body)).is_none() {
+        return record.wait_briefly();
+    }
     let given = Given { call: open["call"].as_str().unwrap().to_owned(), body };
     record.acknowledge(|state| {
         let before = state.answers.insert(suspension.to_owned(), given.clone());
