@@ -146,7 +146,7 @@ impl Peers for Member {
             owner: *owner,
             version: "test".into(),
             address: None,
-            config: domain::Digest::of("configuration"),
+            config: Some(domain::Digest::of("configuration")),
             plugins: None,
             since: Timestamp::from_millis(0),
             renewed: Timestamp::from_millis(0),

@@ -36,7 +36,8 @@ pub struct HostView {
     pub running_calls: u64,
     /// Whether it takes no new turns.
     pub draining: bool,
-    /// Whether its configuration differs from that of the host that has answered, in what all hosts must have equal.
+    /// Whether its configuration differs from that of the host that has answered, in what all hosts must have equal. The configuration of
+    /// a host of another version is not compared.
     pub other_configuration: bool,
     /// The plugins that differ from those of the host that has answered: only one of the two hosts has them, or they have different
     /// components. For an upstream MCP server, the accepted tools differ. Absent if no plugins differ, or if a host has not said which
@@ -60,11 +61,16 @@ impl HostList {
             renewed_at: rfc3339(host.renewed),
             running_calls: host.running_calls,
             draining: host.is_draining,
-            other_configuration: own.is_some_and(|own| own.config != host.config),
+            other_configuration: own.is_some_and(|own| other_configuration(own, host)),
             other_plugins: own.map_or_else(Vec::new, |own| other_plugins(own, host)),
         };
         Self { hosts: hosts.iter().map(view).collect() }
     }
+}
+
+fn other_configuration(own: &RunningHost, host: &RunningHost) -> bool {
+    let both = own.config.as_ref().zip(host.config.as_ref());
+    both.is_some_and(|(own, other)| own != other)
 }
 
 fn other_plugins(own: &RunningHost, host: &RunningHost) -> Vec<String> {
@@ -99,7 +105,7 @@ mod tests {
             owner: OwnerId::from_bits(owner),
             version: "1".to_owned(),
             address: None,
-            config: Digest::of(config),
+            config: (!config.is_empty()).then(|| Digest::of(config)),
             plugins: plugins.map(|names| {
                 LivePlugins(names.iter().map(|name| (PluginName::new(name).unwrap(), Digest::of(name))).collect())
             }),
@@ -113,6 +119,8 @@ mod tests {
             host("b", 2, "x", None),
             host("c", 3, "y", Some(&["p"])),
             host("d", 4, "x", Some(&["q", "p"])),
+            // Of another version.
+            host("e", 5, "", None),
         ];
         let said = |answers| {
             let list = HostList::of(&hosts, OwnerId::from_bits(answers));
@@ -129,6 +137,7 @@ mod tests {
                 flags(false, true, false, ""),
                 flags(false, false, true, ""),
                 flags(false, false, false, "q"),
+                flags(false, false, false, ""),
             ]
         );
         assert_eq!(
@@ -138,6 +147,7 @@ mod tests {
                 flags(false, true, true, ""),
                 flags(true, false, false, ""),
                 flags(false, false, true, "q"),
+                flags(false, false, false, ""),
             ]
         );
         assert_eq!(HostList::of(&hosts, OwnerId::from_bits(1)).hosts[0].renewed_at, "1970-01-01T00:00:02.000Z");

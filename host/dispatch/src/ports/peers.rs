@@ -75,8 +75,9 @@ pub struct RunningHost {
     pub version: String,
     /// Where it serves HTTP.
     pub address: Option<String>,
-    /// Of the configuration that all hosts should share.
-    pub config: Digest,
+    /// Of the configuration that all hosts should share. `None`: the host has another version, which may make another digest of the same
+    /// configuration.
+    pub config: Option<Digest>,
     /// `None`: the host has not said it yet, or its version does not say it.
     pub plugins: Option<LivePlugins>,
     pub since: Timestamp,

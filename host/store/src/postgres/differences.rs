@@ -18,8 +18,8 @@ const MAX_NAMED: usize = 10;
 pub(super) struct Setup {
     /// The digest of the secret that all hosts share.
     pub(super) key: Vec<u8>,
-    /// The digest of the configuration.
-    pub(super) config: Vec<u8>,
+    /// The digest of the configuration. `None`: that of another version, which may make another digest of the same configuration.
+    pub(super) config: Option<Vec<u8>>,
     /// `None`: not known.
     pub(super) plugins: Option<LivePlugins>,
 }
@@ -34,10 +34,11 @@ pub(super) struct Difference {
 
 impl Difference {
     fn between(own: &Setup, other: &Setup) -> Self {
+        let configs = own.config.as_ref().zip(other.config.as_ref());
         let plugins = own.plugins.as_ref().zip(other.plugins.as_ref());
         Self {
             key: own.key != other.key,
-            config: own.config != other.config,
+            config: configs.is_some_and(|(own, other)| own != other),
             plugins: plugins.map_or_else(Vec::new, |(own, other)| own.differing(other)),
         }
     }
@@ -129,7 +130,7 @@ mod tests {
     fn setup(config: &str, plugins: Option<&[(&str, &str)]>) -> Setup {
         let plugin = |(name, component): &(&str, &str)| (PluginName::new(name).unwrap(), Digest::of(component));
         let plugins = plugins.map(|plugins| LivePlugins(plugins.iter().map(plugin).collect()));
-        Setup { key: b"key".to_vec(), config: config.into(), plugins }
+        Setup { key: b"key".to_vec(), config: Some(config.into()), plugins }
     }
 
     /// The differences that are logged, with one other host.
@@ -184,10 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn plugins_that_are_not_known_do_not_differ() {
+    fn parts_that_are_not_known_do_not_differ() {
         let (known, unknown) = (setup("one", Some(&[("a", "1")])), setup("one", None));
         assert_eq!(Difference::between(&known, &unknown), Difference::default());
         assert_eq!(Difference::between(&unknown, &known), Difference::default());
+        let (one, other) = (setup("one", None), Setup { config: None, ..unknown.clone() });
+        assert_eq!(Difference::between(&one, &other), Difference::default());
         let other_key = Setup { key: b"another".to_vec(), ..known.clone() };
         assert_eq!(Difference::between(&known, &other_key), Difference { key: true, ..Difference::default() });
     }

@@ -17,7 +17,8 @@ use super::differences::{Differences, Setup};
 use super::error::PostgresError;
 use super::hosts::Me;
 use super::live_plugins;
-use super::reads::Reads;
+use super::migrate::KNOWN;
+use super::reads::{Reader, Reads};
 use super::rows::{column, limit, signed};
 
 const RENEW: &str = "UPDATE hosts SET lease_until = clock_timestamp() + make_interval(secs => $3), \
@@ -28,8 +29,8 @@ const RENEW: &str = "UPDATE hosts SET lease_until = clock_timestamp() + make_int
 const REMOVE: &str = "DELETE FROM hosts WHERE name IN (SELECT name FROM hosts WHERE name <> $1 \
     AND lease_until < clock_timestamp() FOR UPDATE SKIP LOCKED) RETURNING name";
 const MEMBERS: &str = "SELECT name, owner, lease_until >= clock_timestamp() AS is_current, draining, \
-    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, key, config, names, digests \
-    FROM hosts LEFT JOIN live_plugins ON host = name ORDER BY name";
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, key, names, digests, \
+    CASE WHEN version = $1 AND format = $2 THEN config END AS config FROM hosts LEFT JOIN live_plugins ON host = name ORDER BY name";
 
 pub(super) const ATTEMPTED: &str = "renew the lease of the host";
 
@@ -247,7 +248,9 @@ impl Life {
     /// Reads which hosts are alive. Those whose leases have ended, and those that take no new work, have no share of it.
     async fn read(&mut self) -> Result<(), StoreFault> {
         let before = instant();
-        let rows = self.requests.run(|connection| async move { connection.query(MEMBERS, &[]).await }).await?;
+        let version = self.me.identity.version.clone();
+        let read = |connection: Reader| async move { connection.query(MEMBERS, &[&version, &KNOWN]).await };
+        let rows = self.requests.run(read).await?;
         let (mut others, mut index, mut hosts) = (BTreeSet::new(), 0, 0);
         let (mut said, mut setups) = (None, Vec::new());
         for row in &rows {
@@ -287,7 +290,7 @@ impl Life {
     ) -> Result<(), StoreFault> {
         let plugins = self.report.plugins.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let [key, config] = [self.me.identity.key, self.me.identity.config].map(|digest| digest.as_bytes().to_vec());
-        let own = Setup { key, config, plugins };
+        let own = Setup { key, config: Some(config), plugins };
         self.differences.compare(&own, others);
         let Some(live) = own.plugins.filter(|live| said.as_ref() != Some(live)) else { return Ok(()) };
         let me = self.me.clone();

@@ -14,14 +14,15 @@ use uuid::Uuid;
 use super::hosts::Me;
 use super::life::{Members, Report};
 use super::live_plugins;
+use super::migrate::KNOWN;
 use super::reads::{Reader, Reads};
 use super::rows::{self, column, damaged, unsigned, uuid};
 use crate::fault::fault;
 
 const ALIVE: &str = "SELECT owner FROM hosts WHERE owner = ANY ($1)";
-const HOSTS: &str = "SELECT name, owner, version, address, config, (extract(epoch FROM since) * 1000)::bigint AS since, \
-    (extract(epoch FROM renewed_at) * 1000)::bigint AS renewed, running, draining, names, digests \
-    FROM hosts LEFT JOIN live_plugins ON host = name ORDER BY name";
+const HOSTS: &str = "SELECT name, owner, version, address, (extract(epoch FROM since) * 1000)::bigint AS since, \
+    (extract(epoch FROM renewed_at) * 1000)::bigint AS renewed, running, draining, names, digests, \
+    CASE WHEN version = $1 AND format = $2 THEN config END AS config FROM hosts LEFT JOIN live_plugins ON host = name ORDER BY name";
 const ATTACHED: &str = "SELECT tools FROM attachments WHERE conversation = $1 AND host <> $2";
 const ATTACH: &str = "INSERT INTO attachments (host, conversation, tools) SELECT name, $3, $4 FROM hosts \
     WHERE name = $1 AND owner = $2 ON CONFLICT (conversation, host) DO UPDATE SET tools = excluded.tools RETURNING host";
@@ -46,7 +47,7 @@ fn running(row: &Row) -> Result<RunningHost, StoreFault> {
         owner: OwnerId::from_bits(column::<Uuid>(row, "owner")?.as_u128()),
         version: column(row, "version")?,
         address: column(row, "address")?,
-        config: rows::digest(row, "config")?,
+        config: column::<Option<&[u8]>>(row, "config")?.map(|_| rows::digest(row, "config")).transpose()?,
         plugins: live_plugins::read(row)?,
         since: rows::time(row, "since")?,
         renewed: rows::time(row, "renewed")?,
@@ -90,7 +91,9 @@ impl Peers for super::PostgresStore {
     }
 
     async fn hosts(&self) -> Result<Vec<RunningHost>, StoreFault> {
-        let rows = self.reads.run(|reader| async move { reader.query(HOSTS, &[]).await }).await?;
+        let version = self.peer.me.identity.version.clone();
+        let read = |reader: Reader| async move { reader.query(HOSTS, &[&version, &KNOWN]).await };
+        let rows = self.reads.run(read).await?;
         rows.iter().map(running).collect()
     }
 

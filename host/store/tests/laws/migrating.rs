@@ -1,16 +1,18 @@
 //! Databases of older formats. They are made from the files of those formats, with rows that a store wrote.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dispatch::ports::{
-    AppendError, Commit, Footprint, Indexes as _, LivePlugins, Log as _, Peers as _, RowChange, SuspensionRow,
+    AppendError, Audit as _, Commit, Footprint, Health as _, Indexes as _, LivePlugins, Log as _, Peers as _,
+    RowChange, SuspensionRow,
 };
 use domain::{Digest, Event, Json, PluginName, SignalName, event::Rejection, suspension::SuspensionKind};
 
 use crate::given::{
     OPEN, call_of, commit, conversation, due, due_of, events, owner, principal, row, suspension, time, turn, with,
 };
-use crate::hosts::until;
+use crate::hosts::{LONG, of, until};
 use crate::machine::is_left_out;
 use crate::on_server::{settings, verified};
 use crate::server;
@@ -165,6 +167,8 @@ async fn host_of_format_6_goes_on_beside_a_newer_one() {
     })
     .await;
     assert_eq!((&hosts[0].plugins, hosts[0].running_calls > 0, &hosts[1].plugins), (&None, true, &Some(live)));
+    // The two versions may make different digests of the same configuration.
+    assert_eq!((hosts[0].config.is_some(), hosts[1].config.is_some()), (false, true));
     store.append(&commit(1, 1, 2)).await.unwrap();
     assert_eq!(verified(&store).await, 2);
     // One of format 6 with the name of a newer one replaces its row.
@@ -177,6 +181,43 @@ async fn host_of_format_6_goes_on_beside_a_newer_one() {
         server::run(&name, "SELECT name, names FROM toolgate.hosts LEFT JOIN toolgate.live_plugins ON host = name"),
         "newer|"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_are_migrated_while_a_host_commits() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = server::database();
+    let old = PostgresStore::open(&of(&url, "old", LONG)).await.unwrap();
+    let older = "DROP TABLE toolgate.live_plugins; UPDATE toolgate.format SET version = 6; UPDATE toolgate.hosts SET format = 6";
+    server::run(&name, older);
+    let is_migrated = AtomicBool::new(false);
+    let of_old = async {
+        let (mut made, mut left) = (0, 20);
+        while left > 0 {
+            old.append(&commit(1, made, made.into())).await.unwrap();
+            made += 1;
+            left -= i32::from(is_migrated.load(Ordering::Relaxed));
+        }
+        u64::from(made)
+    };
+    let of_new = async {
+        until(async || (old.head().await.unwrap().position.0 >= 20).then_some(())).await;
+        let new = PostgresStore::open(&of(&url, "new", LONG)).await.unwrap();
+        is_migrated.store(true, Ordering::Relaxed);
+        for number in 0..20 {
+            new.append(&commit(2, number, number.into())).await.unwrap();
+        }
+        new
+    };
+    let (made, new) = tokio::join!(of_old, of_new);
+    assert_eq!(server::run(&name, "SELECT version, oldest FROM toolgate.format"), "7|6");
+    assert_eq!(server::run(&name, "SELECT name, format FROM toolgate.hosts ORDER BY name"), "new|7\nold|6");
+    for store in [&old, &new] {
+        assert_eq!(verified(store).await, made + 20);
+        assert!(store.health().failure.is_none());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
