@@ -42,7 +42,7 @@ impl Upstream {
     }
 
     fn request(&self) -> TcpStream {
-        self.requests.recv_timeout(PATIENCE).expect("a host sends the request")
+        self.requests.recv_timeout(PATIENCE).unwrap()
     }
 }
 
