@@ -239,9 +239,9 @@ pub(crate) fn run(without: &[Part]) -> Result<()> {
             format!("the part `{}` failed", part.name())
         })?);
     }
-    table(&took, without, false);
-    // Last, because users read the end: passed parts with checks that were not possible.
+    // Passed parts with checks that were not possible. The verdict is the last line.
     unchecked.iter().for_each(|what| console::line(&console::toned(Tone::Waiting, what)));
+    table(&took, without, false);
     Ok(())
 }
 

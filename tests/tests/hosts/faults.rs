@@ -29,7 +29,7 @@ const LEASE: u32 = 4;
 /// Faults of one database. After them, the next begins empty.
 const PER_DATABASE: u32 = 200;
 /// The kinds of faults, and the number of faults after which each has happened.
-const KINDS: usize = 8;
+const KINDS: usize = 9;
 const ENOUGH: usize = 60;
 const CUTS: [(Cut, &str); 3] = [
     (Cut::BeforeAll, "a connection was cut before a transaction was written"),
@@ -98,10 +98,15 @@ impl World {
     fn disturb(&mut self) -> &'static str {
         let at = self.random.below(self.hosts.len());
         match self.random.below(16) {
-            0..5 => {
+            0..4 => {
                 self.hosts[at].end();
                 self.progress(3, Some(at));
                 "a host was killed"
+            }
+            4 => {
+                self.hosts[at].end();
+                self.until_removed(at);
+                "a host was killed, and another took its calls over"
             }
             5 => {
                 self.pause(at);
@@ -135,10 +140,7 @@ impl World {
 
     fn pause(&mut self, at: usize) {
         self.hosts[at].pause();
-        // Another host removes it.
-        let alive = format!("SELECT count(*) FROM toolgate.hosts WHERE name = '{}'", NAMES[at]);
-        self.until("end of a lease", Some(at), |world| world.query(&alive) == "0");
-        self.progress(3, Some(at));
+        self.until_removed(at);
         self.until("request of each kind at the paused host", Some(at), |world| {
             !world.hosts[at].runs() || world.load.patient[at].are_waiting()
         });
@@ -148,6 +150,13 @@ impl World {
             // It notices and ends. Its responses until then are compared with the database at the end.
             self.hosts[at].wait();
         }
+    }
+
+    /// Returns when another host has noticed that the lease of this one ended, and calls go on.
+    fn until_removed(&mut self, at: usize) {
+        let alive = format!("SELECT count(*) FROM toolgate.hosts WHERE name = '{}'", NAMES[at]);
+        self.until("end of a lease", Some(at), |world| world.query(&alive) == "0");
+        self.progress(3, Some(at));
     }
 
     /// Returns when the server works again.
@@ -183,6 +192,7 @@ impl World {
 
 /// Carries out this many faults.
 pub(crate) fn run(faults: u32, seed: u64) {
+    say(&format!("seed {seed}"));
     let mut done = 0;
     while done < faults {
         let next = PER_DATABASE.min(faults - done);
