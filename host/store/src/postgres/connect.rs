@@ -13,7 +13,7 @@ use super::fault::reason;
 use super::fence::{Fence, Known, OwnRow};
 use super::hosts::{self, Me};
 use super::lock::Lock;
-use super::migrate::{SCHEMA, migrate};
+use super::migrate::{SCHEMA, found, migrate};
 use super::servers::Servers;
 use super::session::Session;
 use super::settings::PostgresSettings;
@@ -140,7 +140,9 @@ impl Connector {
         check_server(session).await?;
         let (name, lock) = (self.me.name(), Lock::of_host(self.me.name()));
         if lock.take(session, lock_wait / 4).await?.is_some() {
-            lock.end_left_behind(session, &self.me).await?;
+            if found(session).await?.has_hosts() {
+                lock.end_left_behind(session, name, self.me.owner()).await?;
+            }
             if let Some(by) = lock.take(session, lock_wait - lock_wait / 4).await? {
                 return Err(PostgresError::InUse { name: name.to_owned(), by });
             }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use domain::Digest;
 use tokio_postgres::error::SqlState;
+use uuid::Uuid;
 
 use super::error::PostgresError;
-use super::hosts::Me;
-use super::migrate;
 use super::session::{Failure, Session};
 
 /// A lock by its key.
@@ -47,11 +46,8 @@ impl Lock {
 
     /// Ends the session that has the lock of a host, if nobody uses it: it was made by this run of the host, or by one whose lease has
     /// ended. The server may not know yet that their connections are cut.
-    pub(super) async fn end_left_behind(self, session: &Session, me: &Me) -> Result<(), PostgresError> {
-        if !migrate::found(session).await?.has_hosts() {
-            return Ok(());
-        }
-        let ended = session.query(END_IDLE, &[&self.0, &me.name(), &me.owner()]).await;
+    pub(super) async fn end_left_behind(self, session: &Session, host: &str, owner: Uuid) -> Result<(), PostgresError> {
+        let ended = session.query(END_IDLE, &[&self.0, &host, &owner]).await;
         ended.map(drop).map_err(PostgresError::refused("end the session that the host left behind"))
     }
 
@@ -77,7 +73,7 @@ const HOLDER: &str = concat!(
     holders!()
 );
 
-// A session that works is none of a host that is gone.
+// A session that executes a statement is in use.
 const END_IDLE: &str = concat!(
     "SELECT pg_terminate_backend(pid) ",
     holders!(),
