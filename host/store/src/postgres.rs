@@ -143,7 +143,7 @@ impl PostgresStore {
         let report = Arc::default();
         let mut life = Life::new(renewals, me.clone(), Arc::clone(&report), queue.downgrade());
         let (members, time) = (life.members(), life.time());
-        life.begin().await?;
+        life.begin(deadline).await?;
         handle.spawn(life.run(final_failure.clone(), failed.clone()));
         let (hints, looks) = (Arc::default(), settings.poll);
         let messenger = Messenger {

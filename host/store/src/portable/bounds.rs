@@ -18,7 +18,7 @@ pub(crate) const MAX_COMPONENT_RECORD: usize = 128 << 20;
 /// 32 MiB, and their JSON at most twice as much as a string.
 pub const MAX_RECORD: usize = 64 << 20;
 
-/// How much larger than one record all records of a turn may be together, with the memory of their events.
+/// All records of a turn, with the memory of their events, may be this many times as large as one record.
 pub(crate) const RECORDS_OF_TURN: u64 = 4;
 
 /// The memory that a record of a turn takes beside its content and its events, in bytes.

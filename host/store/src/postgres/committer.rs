@@ -7,7 +7,7 @@
 //!
 //! A `COMMIT` whose answer is lost may have happened. The task never repeats it blindly. It connects again, which waits until the
 //! server has ended the old transaction, and reads the mark. It repeats a transaction that did not happen. One that did happen may
-//! not be on the standby yet. The connection begins a new term of the writers of values, which is acknowledged behind it.
+//! not be on the standby yet, so it is acknowledged after another one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -324,16 +324,41 @@ impl Committer {
     }
 
     /// Finds out whether a transaction happened. If the server cannot be asked, its callers get an error. If it did happen, no
-    /// observer of the host has seen it, so the next connection then finds a mark that it does not know.
+    /// observer of the host has seen it, so the next connection then finds a mark that it does not know. One without commits is repeated.
     async fn resolve(&mut self, sent: Sent) -> Outcome {
+        let before = self.last;
         match self.connect(Some(sent.mark)).await {
-            Ok(()) if self.last == sent.mark => Outcome::Committed(sent.answers),
+            Ok(()) if self.last == sent.mark && !sent.answers.is_empty() => match self.confirm().await {
+                Ok(()) => Outcome::Committed(sent.answers),
+                Err(fault) => {
+                    self.disconnect();
+                    self.last = before;
+                    Outcome::Failed(fault)
+                }
+            },
             Ok(()) => Outcome::NotYet(sent.fault),
             Err(fault) => {
                 self.in_doubt = Some(sent.mark).filter(|_| sent.answers.is_empty());
                 Outcome::Failed(fault)
             }
         }
+    }
+
+    /// Waits until what the database has is on the disk of each server that must have it. A transaction whose connection was lost can
+    /// be visible before its standby has it. One behind it, without commits, is acknowledged only then.
+    async fn confirm(&mut self) -> Result<(), StoreFault> {
+        let mut in_doubt = None;
+        for _ in 0..MAX_REPEATS {
+            self.connect(in_doubt).await?;
+            match self.transaction(&[], true).await {
+                Outcome::Committed(_) => return Ok(()),
+                Outcome::Unknown(sent) => in_doubt = Some(sent.mark),
+                Outcome::NotYet(_) => {}
+                Outcome::Refused(fault) => return Err(self.refused(fault).await),
+                Outcome::Failed(fault) => return Err(fault),
+            }
+        }
+        Err(self.fail(no_answer("commit"), false))
     }
 
     /// Connects, unless there is a connection. While the store has failed, one attempt is made; otherwise attempts go on until the

@@ -23,6 +23,9 @@ use super::tls::Tls;
 /// when this format was made.
 const OLDEST: i32 = 140_000;
 
+/// The attempts to take the lock of the host's name, in the time for it.
+const ATTEMPTS: u32 = 4;
+
 /// Makes connections to one database.
 pub(super) struct Connector {
     server: String,
@@ -139,13 +142,17 @@ impl Connector {
     async fn prepare(&self, session: &Session, lock_wait: Duration) -> Result<(), PostgresError> {
         check_server(session).await?;
         let (name, lock) = (self.me.name(), Lock::of_host(self.me.name()));
-        if lock.take(session, lock_wait / 4).await?.is_some() {
-            if found(session).await?.has_hosts() {
-                lock.end_left_behind(session, name, self.me.owner()).await?;
+        let mut holder = lock.take(session, lock_wait / ATTEMPTS).await?;
+        for _ in 1..ATTEMPTS {
+            if holder.is_some() {
+                if found(session).await?.has_hosts() {
+                    lock.end_left_behind(session, name, self.me.owner()).await?;
+                }
+                holder = lock.take(session, lock_wait / ATTEMPTS).await?;
             }
-            if let Some(by) = lock.take(session, lock_wait - lock_wait / 4).await? {
-                return Err(PostgresError::InUse { name: name.to_owned(), by });
-            }
+        }
+        if let Some(by) = holder {
+            return Err(PostgresError::InUse { name: name.to_owned(), by });
         }
         migrate(session, lock_wait, self.me.lease, Some(name)).await?;
         let prepared = session.prepare(self.statements.iter().copied()).await;
@@ -168,13 +175,15 @@ impl Connector {
 /// The settings of the session of the writer. The host may stop, or lose its network, at any time. The server then frees the locks
 /// of the session soon, because the other hosts, or the next one with this name, wait for them.
 fn of_writer(deadline: Duration) -> String {
-    let (idle, timeout) = (deadline / 4, deadline.as_millis());
+    // A server that waits for an acknowledgement this long, after a probe too, ends the session.
+    let (idle, probes) = (deadline / 4, 4);
     // Each statement looks for keys. The server plans it once, and could do so while a table is empty: then it would read the
     // whole table each time, with all removed rows, until the next automatic vacuum.
     format!(
-        "-c idle_in_transaction_session_timeout={} -c tcp_user_timeout={timeout} -c tcp_keepalives_idle={} \
-         -c tcp_keepalives_interval=1 -c tcp_keepalives_count=4 -c enable_seqscan=off -c jit=off",
+        "-c idle_in_transaction_session_timeout={} -c tcp_user_timeout={} -c tcp_keepalives_idle={} \
+         -c tcp_keepalives_interval=1 -c tcp_keepalives_count={probes} -c enable_seqscan=off -c jit=off",
         idle.as_millis().max(1),
+        (idle.as_secs().max(1) + probes) * 1_000,
         idle.as_secs().max(1),
     )
 }

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use dispatch::ports::{LivePlugins, Share, StoreFault};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use uuid::Uuid;
 
 use super::committer::Work;
 use super::differences::{Differences, Setup};
 use super::error::PostgresError;
+use super::fault::no_answer;
 use super::hosts::Me;
 use super::live_plugins;
 use super::migrate::KNOWN;
@@ -42,6 +43,9 @@ const RENEWALS: u32 = 3;
 
 /// The part of a lease after which a renewal that failed is tried again.
 const RETRY: u32 = 15;
+
+/// The time between two attempts to renew the lease for the first time.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The facts that this host tells the others.
 #[derive(Default)]
@@ -165,18 +169,21 @@ impl Life {
     }
 
     /// The first renewal. Without the time of the database and the other hosts, a host does not know what is due.
-    pub(super) async fn begin(&mut self) -> Result<(), PostgresError> {
-        let mut renewed = self.renew().await;
-        for _ in 1..RENEWALS {
-            if let Err(fault) = &renewed {
-                tracing::warn!(%fault, "the lease is not renewed; trying again");
-                renewed = self.renew().await;
+    pub(super) async fn begin(&mut self, deadline: Duration) -> Result<(), PostgresError> {
+        let (mut attempts, mut last) = (interval(PAUSE), no_answer(ATTEMPTED));
+        let renewing = async {
+            loop {
+                attempts.tick().await;
+                match self.renew().await {
+                    Ok(is_alive) => return is_alive,
+                    Err(fault) => last = fault,
+                }
             }
-        }
-        match renewed {
+        };
+        match timeout(deadline, renewing).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(PostgresError::Ended),
-            Err(StoreFault { attempted, reason, .. }) => Err(PostgresError::Refused { attempted, reason }),
+            Err(_) => Err(PostgresError::Refused { attempted: last.attempted, reason: last.reason }),
         }
     }
 
@@ -187,7 +194,7 @@ impl Life {
         mut final_failure: watch::Receiver<Option<StoreFault>>,
         failed: watch::Receiver<Option<StoreFault>>,
     ) {
-        let mut failing = Failing::default();
+        let (mut failing, mut lets_lease_end) = (Failing::default(), false);
         let mut ticks = interval((self.me.lease / RENEWALS).max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.reset();
@@ -199,10 +206,14 @@ impl Life {
             }
             let is_failing = failed.borrow().is_some();
             if failing.lasts(is_failing, self.me.lease) {
-                tracing::warn!("the lease of this host is not renewed, because the store takes no commits");
+                if !lets_lease_end {
+                    tracing::warn!("the lease of this host is not renewed, because the store takes no commits");
+                }
+                lets_lease_end = true;
                 self.renewals.end();
                 continue;
             }
+            lets_lease_end = false;
             match self.renew().await {
                 Ok(true) => {}
                 Ok(false) => {

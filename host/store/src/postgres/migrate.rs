@@ -59,8 +59,8 @@ impl Format {
     }
 }
 
-/// Makes the tables of the newest format, unless they are there. Waits so long for the lock of those who use older tables, and for
-/// hosts that may have ended. `me` is the name of the host whose lock the session has.
+/// Makes the tables of the newest format, unless they are there. Waits at most `wait` for the lock of those who use older
+/// tables, and at most `lease` for hosts that may have ended. `me` is the name of the host whose lock the session has.
 pub(super) async fn migrate(
     session: &Session,
     wait: Duration,
@@ -96,7 +96,11 @@ pub(super) async fn check(session: &Session) -> Result<(), PostgresError> {
 
 async fn make(session: &Session, found: i32, me: Option<&str>) -> Result<(), PostgresError> {
     let refused = PostgresError::refused;
-    session.run("BEGIN").await.map_err(refused("begin a migration"))?;
+    // It may read turns between two statements.
+    session
+        .run("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0")
+        .await
+        .map_err(refused("begin a migration"))?;
     if found == 0 {
         let made = format!(
             "CREATE SCHEMA IF NOT EXISTS {SCHEMA}; \

@@ -367,7 +367,8 @@ impl Migration<'_> {
     }
 
     fn kept(&mut self, caller: &PrincipalId, bytes: u64) {
-        self.sums.entry(keys::kept(caller)).or_default().0 += bytes;
+        let (sum, _) = self.sums.entry(keys::kept(caller)).or_default();
+        *sum = sum.saturating_add(bytes);
     }
 
     fn open_suspensions(&mut self, turn: &Turn) -> Result<(), StoreFault> {
