@@ -1,8 +1,9 @@
 //! The repository, and commands that run in it.
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -98,10 +99,14 @@ impl Invocation {
     /// Runs it and shows its output.
     pub(crate) fn run(&self) -> Result<()> {
         let status = self.command().status().with_context(|| format!("could not start `{self}`"))?;
-        if !status.success() {
-            bail!("this failed with {status}; to repeat it:\n  {self}");
-        }
-        Ok(())
+        ended(status, &self.to_string())
+    }
+
+    /// Starts it. Its output goes to a file.
+    pub(crate) fn start(&self, log: &File) -> Result<Running> {
+        let log = || log.try_clone().context("could not use the file of the output");
+        let child = self.command().stdin(Stdio::null()).stdout(log()?).stderr(log()?).spawn();
+        Ok(Running { line: self.to_string(), child: child.with_context(|| format!("could not start `{self}`"))? })
     }
 
     /// Runs it and returns its output.
@@ -119,6 +124,27 @@ impl Invocation {
         let quiet = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
         quiet.is_ok_and(|status| status.success())
     }
+}
+
+/// A command that runs.
+pub(crate) struct Running {
+    line: String,
+    child: Child,
+}
+
+impl Running {
+    /// Waits until it has ended.
+    pub(crate) fn wait(mut self) -> Result<()> {
+        let status = self.child.wait().with_context(|| format!("could not wait for `{}`", self.line))?;
+        ended(status, &self.line)
+    }
+}
+
+fn ended(status: ExitStatus, line: &str) -> Result<()> {
+    if !status.success() {
+        bail!("this failed with {status}; to repeat it:\n  {line}");
+    }
+    Ok(())
 }
 
 impl fmt::Display for Invocation {
