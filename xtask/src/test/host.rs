@@ -11,7 +11,7 @@ use crate::console;
 use crate::workspace::{self, Invocation};
 
 /// The tests of the group whose output is shown at the end. Together they take as long as the others.
-const LONG: [&str; 6] = ["author_docs", "commands", "crash", "hostile", "hosts_faults", "postgres"];
+const LONG: [&str; 7] = ["author_docs", "commands", "crash", "hostile", "hosts_faults", "languages", "postgres"];
 
 /// Runs all of them. `left_out`: the parts whose tests are skipped.
 pub(super) fn run(left_out: &str) -> Result<()> {
