@@ -365,7 +365,6 @@ mod tests {
 
     #[test]
     fn line_that_is_longer_than_its_kind_is_refused() {
-        let ids = "with more than 4096 bytes";
         for (kind, max) in [
             ("retention_time", 4_096),
             ("owner", 4_096),
@@ -380,7 +379,6 @@ mod tests {
             let expected = format!(
                 "line 2 is too long: no toolgate writes a line of the kind `{kind}` with more than {max} bytes"
             );
-            assert!(max != 4_096 || expected.ends_with(ids));
             let begin = format!("{{\"{kind}\":");
             // Without an end. The whole of it would fill the memory.
             assert_eq!(refused(&mut begin.as_bytes().chain(std::io::BufReader::new(std::io::repeat(b'x')))), expected);
