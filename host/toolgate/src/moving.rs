@@ -277,6 +277,17 @@ mod tests {
         assert!(matches!(again, MoveError::Import(ImportError::NotEmpty { .. })), "{again}");
     }
 
+    #[test]
+    fn folder_that_a_host_uses_takes_no_import() {
+        let folder = tempfile::tempdir().unwrap();
+        let claim = Claim::take(folder.path()).unwrap().unwrap();
+        let refused = imported(folder.path(), &[]).unwrap_err().to_string();
+        assert!(refused.contains("is in use by another process"), "{refused}");
+        assert_eq!(names(folder.path()), ["lock"]);
+        drop(claim);
+        imported(folder.path(), &[]).unwrap();
+    }
+
     /// Imports a second time at the end of the first input.
     struct Second<'a>(&'a Path, Option<MoveError>);
 
