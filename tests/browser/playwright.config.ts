@@ -1,10 +1,11 @@
-// One worker, because each test starts a host, and two hosts at once would slow each other down.
 import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: "tests",
   outputDir: "../../target/browser",
-  workers: 1,
+  // Each test has a host of its own.
+  workers: 2,
+  fullyParallel: true,
   forbidOnly: true,
   reporter: "list",
   // Only a test that hangs reaches these.

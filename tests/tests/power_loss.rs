@@ -26,7 +26,7 @@ use toolgate_tests::random::Random;
 use toolgate_tests::strace;
 
 /// The number of contents that are tried, unless [`MORE`] says another.
-const CONTENTS: usize = 1_000;
+const CONTENTS: usize = 400;
 const SEED: u64 = 0x7001_6a7e;
 
 /// The variable with the number of contents and the seed, such as `20000 7`.

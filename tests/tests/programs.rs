@@ -10,7 +10,7 @@ use toolgate_tests::host::say;
 
 #[test]
 fn kills_change_nothing_about_random_programs() {
-    let tally = model::run(Plan { programs: 40, seed: 0x7001_6a7e });
+    let tally = model::run(Plan { programs: 20, seed: 0x7001_6a7e });
     say(&format!("{tally:#?}"));
     let Tally { refused, sent_again, in_doubt, nested, steps, entries, effects, resumed, .. } = tally;
     let Tally { edited, expired, cancelled, .. } = tally;

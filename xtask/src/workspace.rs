@@ -1,11 +1,13 @@
 //! The repository, and commands that run in it.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, bail};
+
+use crate::console;
 
 /// The target that guests are compiled for.
 pub(crate) const GUEST_TARGET: &str = "wasm32-wasip2";
@@ -102,11 +104,14 @@ impl Invocation {
         ended(status, &self.to_string())
     }
 
-    /// Starts it. Its output goes to a file.
-    pub(crate) fn start(&self, log: &File) -> Result<Running> {
-        let log = || log.try_clone().context("could not use the file of the output");
-        let child = self.command().stdin(Stdio::null()).stdout(log()?).stderr(log()?).spawn();
-        Ok(Running { line: self.to_string(), child: child.with_context(|| format!("could not start `{self}`"))? })
+    /// Starts it. Its output goes to a file in the target folder until it has ended.
+    pub(crate) fn start(&self, name: &str) -> Result<Running> {
+        let path = root().join("target").join(name);
+        let output = File::create(&path).with_context(|| format!("could not create {}", path.display()))?;
+        let errors = output.try_clone().context("could not use the file of the output")?;
+        let child = self.command().stdin(Stdio::null()).stdout(output).stderr(errors).spawn();
+        let child = child.with_context(|| format!("could not start `{self}`"))?;
+        Ok(Running { line: self.to_string(), child, path })
     }
 
     /// Runs it and returns its output.
@@ -130,12 +135,16 @@ impl Invocation {
 pub(crate) struct Running {
     line: String,
     child: Child,
+    /// Of its output.
+    path: PathBuf,
 }
 
 impl Running {
-    /// Waits until it has ended.
+    /// Waits until it has ended, and shows its output.
     pub(crate) fn wait(mut self) -> Result<()> {
         let status = self.child.wait().with_context(|| format!("could not wait for `{}`", self.line))?;
+        let output = fs::read(&self.path).with_context(|| format!("could not read {}", self.path.display()))?;
+        console::line(&String::from_utf8_lossy(&output));
         ended(status, &self.line)
     }
 }

@@ -15,7 +15,7 @@ use toolgate_tests::steps::{answer, waiting};
 use super::{done, left_out, root};
 
 /// The kills at random moments in each language.
-const KILLS: u32 = 6;
+const KILLS: u32 = 4;
 
 /// Checks a language. The changes of its files shorten the sleep.
 #[track_caller]

@@ -6,18 +6,26 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 
 use crate::console;
-use crate::workspace::{Invocation, root};
+use crate::workspace::{Invocation, Running, root};
 
 /// The limits of each target: seconds, and inputs.
 const LIMITS: (u32, u32) = (10, 5_000_000);
 
-/// Builds the targets and runs them one after another.
+/// The number of targets that run at once.
+const AT_ONCE: usize = 2;
+
+/// Builds the targets and runs them.
 pub(crate) fn run() -> Result<()> {
     let targets = targets()?;
     let programs = targets.iter().fold(cargo().word("--no-run"), |build, target| build.word("--bin").word(target));
     console::aside(&format!("$ {programs}"));
     programs.run().context("libFuzzer needs a C++ compiler (`apt-get install g++`)")?;
-    targets.iter().try_for_each(|target| drive(target))
+    targets.chunks(AT_ONCE).try_for_each(|targets| {
+        let running = targets.iter().map(|target| Ok((target, start(target)?))).collect::<Result<Vec<_>>>()?;
+        // All of them end before a failure does.
+        let ended: Vec<_> = running.into_iter().map(|(target, running)| finish(target, running)).collect();
+        ended.into_iter().collect()
+    })
 }
 
 /// Builds the targets as tests, so that dependencies have the features that the tests compiled them with.
@@ -39,7 +47,7 @@ fn targets() -> Result<Vec<String>> {
     Ok(targets)
 }
 
-fn drive(target: &str) -> Result<()> {
+fn start(target: &str) -> Result<Running> {
     let (seconds, inputs) = LIMITS;
     // Every run starts with the same inputs and the same seed, so new inputs are not kept.
     let (found, artifacts) = (root().join("target/fuzzed").join(target), root().join("fuzz/artifacts").join(target));
@@ -60,7 +68,11 @@ fn drive(target: &str) -> Result<()> {
         .words("-print_final_stats=1")
         .word(&format!("-artifact_prefix={}/", artifacts.display()));
     console::aside(&format!("$ {run}"));
-    run.run().with_context(|| {
+    run.start(&format!("fuzzed/{target}.log"))
+}
+
+fn finish(target: &str, running: Running) -> Result<()> {
+    running.wait().with_context(|| {
         format!(
             "the fuzz target `{target}` found a fault. Its input is in fuzz/artifacts/{target}; to repeat it alone, give its \
              path instead of the folders. Fix the fault and keep the input as fuzz/regressions/{target}/NAME, which \

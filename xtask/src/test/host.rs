@@ -2,13 +2,12 @@
 //! alone leaves a processor idle.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use crate::console;
-use crate::workspace::{self, Invocation};
+use crate::workspace::Invocation;
 
 /// The tests of the group whose output is shown at the end. Together they take as long as the others.
 const LONG: [&str; 7] = ["author_docs", "commands", "crash", "hostile", "hosts_faults", "languages", "postgres"];
@@ -23,19 +22,15 @@ pub(super) fn run(left_out: &str) -> Result<()> {
     let others = tests(&Invocation::new("cargo metadata --locked --no-deps --format-version 1").output()?)?;
     let others: Vec<_> = others.iter().map(String::as_str).filter(|name| !LONG.contains(name)).collect();
 
-    let path = workspace::root().join("target/long-tests.log");
-    let log = File::create(&path).with_context(|| format!("could not create {}", path.display()))?;
     let long = command(&named(&LONG));
     console::aside(&format!("$ {long}  (its output follows at the end)"));
-    let beside = long.start(&log)?;
+    let beside = long.start("long-tests.log")?;
     let shown = [command(&format!("--lib --bins {}", named(&others))), command("--doc")].map(|command| {
         console::aside(&format!("$ {command}"));
         command.run()
     });
-    let long = beside.wait();
     console::headline("the long tests");
-    console::line(&fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?);
-    shown.into_iter().chain([long]).collect()
+    shown.into_iter().chain([beside.wait()]).collect()
 }
 
 /// The names of the integration tests, from the metadata of cargo.

@@ -350,7 +350,7 @@ fn database(folder: &Path) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_be_salvaged_is_a_whole_store() {
-    const PARTS: usize = 24;
+    const PARTS: usize = 12;
     let whole = tempfile::tempdir().unwrap();
     written(whole.path()).await;
     drop(opened(whole.path()));
@@ -364,7 +364,7 @@ async fn what_can_be_salvaged_is_a_whole_store() {
 }
 
 /// One bit of each of this many parts of a database is flipped, as disks do it.
-const BITS: usize = 20;
+const BITS: usize = 10;
 
 fn flipped_bits(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     (0..BITS).map(|number| bytes.len() * number / BITS + 13).map(|at| (at, vec![bytes[at] ^ 4]))

@@ -66,21 +66,20 @@ fn older() -> Vec<String> {
     older
 }
 
+/// A third of the moments of each archive. Archives of one format have different ones.
 #[test]
 fn migration_killed_between_two_batches_loses_nothing() {
-    for archive in older() {
+    for (number, archive) in older().into_iter().enumerate() {
         let expected = opened(&extracted(&archive).1);
-        let mut batches = 0;
-        loop {
+        for batches in (number % 3..).step_by(3) {
             let (_folder, store) = extracted(&archive);
             let ended = ends_within(batches, &store);
             assert!(opened(&store) == expected, "{archive}: killed after {batches} batches");
             if ended {
+                assert!(batches > 6, "{archive}: {batches} batches");
                 break;
             }
-            batches += 1;
         }
-        assert!(batches > 6, "{archive}: {batches} batches");
     }
 }
 
