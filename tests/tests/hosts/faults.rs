@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::panicking;
+use std::time::Instant;
 
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -43,19 +45,27 @@ struct World {
     hosts: Vec<Host>,
     /// One before the server for each host.
     proxies: Vec<Proxy>,
-    /// The folder of the database server.
-    server: PathBuf,
+    server: Server,
     random: Random,
     load: Arc<Load>,
     /// Of the proxies.
     _runtime: Runtime,
 }
 
+/// The folder of a database server that is stopped when this is dropped. Long runs have many.
+struct Server(PathBuf);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        server::stop(&self.0);
+    }
+}
+
 impl World {
     fn start(seed: u64) -> Self {
         // A server of its own, because a crash of it ends the connections of all hosts on it.
-        let (server, runtime) = (server::start(""), Runtime::new().unwrap());
-        let proxies = Vec::from(NAMES.map(|_| runtime.block_on(Proxy::start(&server))));
+        let (server, runtime) = (Server(server::start("")), Runtime::new().unwrap());
+        let proxies = Vec::from(NAMES.map(|_| runtime.block_on(Proxy::start(&server.0))));
         let mut hosts = Vec::new();
         for (name, proxy) in NAMES.iter().zip(&proxies) {
             let url = server::url(proxy.folder(), "postgres");
@@ -76,7 +86,7 @@ impl World {
     }
 
     fn query(&self, statement: &str) -> String {
-        server::run_at(&self.server, "postgres", statement)
+        server::run_at(&self.server.0, "postgres", statement)
     }
 
     /// Returns when this is so. Hosts that end meanwhile are started again, except the one that is disturbed.
@@ -169,7 +179,7 @@ impl World {
             !process.is_empty() && sent(process, "-KILL")
         });
         let has_restarted =
-            || server::try_run(&self.server, "postgres", STARTED).is_ok_and(|now| !now.is_empty() && now != before);
+            || server::try_run(&self.server.0, "postgres", STARTED).is_ok_and(|now| !now.is_empty() && now != before);
         self.load.record.until("server after its crash", has_restarted);
     }
 
@@ -190,18 +200,43 @@ impl World {
     }
 }
 
+/// All faults, and the time before the first one.
+struct Plan {
+    all: u32,
+    begin: Instant,
+}
+
 /// Carries out this many faults.
+#[expect(clippy::disallowed_methods, reason = "the progress says how long it has taken")]
 pub(crate) fn run(faults: u32, seed: u64) {
-    say(&format!("seed {seed}"));
+    say(&format!("{faults} faults of three hosts on one database, seed {seed}"));
+    let plan = Plan { all: faults, begin: Instant::now() };
     let mut done = 0;
     while done < faults {
         let next = PER_DATABASE.min(faults - done);
-        one_database(done..done + next, seed.wrapping_add(done.into()));
+        let seed = seed.wrapping_add(done.into());
+        let _repeat = Repeat { faults: next, seed };
+        one_database(&plan, done..done + next, seed);
         done += next;
     }
 }
 
-fn one_database(faults: Range<u32>, seed: u64) {
+/// The faults of one database. If they fail, this says how to repeat them.
+struct Repeat {
+    faults: u32,
+    seed: u64,
+}
+
+impl Drop for Repeat {
+    fn drop(&mut self) {
+        if panicking() {
+            let Self { faults, seed } = self;
+            say(&format!("the faults of this database again: cargo xtask kills --hosts {faults} --seed {seed}"));
+        }
+    }
+}
+
+fn one_database(plan: &Plan, faults: Range<u32>, seed: u64) {
     let mut world = World::start(seed);
     let mut seeds = (0..).map(|number| seed.wrapping_mul(100).wrapping_add(number));
     let mut start = |work: Work| load::start(&world.load, work, &mut seeds);
@@ -211,7 +246,7 @@ fn one_database(faults: Range<u32>, seed: u64) {
         world.progress(8, None);
         let name = world.disturb();
         kinds.insert(name);
-        say(&format!("fault {}: {name}", fault + 1));
+        say(&format!("fault {} of {}, {} s: {name}", fault + 1, plan.all, plan.begin.elapsed().as_secs()));
         world.mend(None);
     }
     assert!(number < ENOUGH || kinds.len() == KINDS, "{number} faults were only {kinds:?}");
