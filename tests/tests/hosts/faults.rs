@@ -1,15 +1,17 @@
 //! Three hosts on one database under load. Hosts are killed, or paused for longer than their leases; the database server crashes;
 //! connections end, also before, in and after a `COMMIT`. Afterwards each acknowledged turn has its outcomes, the same at each host,
-//! each suspension has one answer, money was only moved by approved transfers, and the audit is one chain.
+//! each suspension has one answer, money was only moved by approved transfers, followers got each event once, and the audit is one
+//! chain.
 
 mod checks;
+mod followers;
 mod load;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::panicking;
+use std::thread::{JoinHandle, panicking};
 use std::time::Instant;
 
 use serde_json::json;
@@ -96,6 +98,12 @@ impl World {
             self.mend(disturbed);
             is_so(self)
         });
+    }
+
+    /// The results of threads. Returns when they have ended.
+    fn ended<T>(&mut self, what: &str, threads: Vec<JoinHandle<T>>) -> Vec<T> {
+        self.until(what, None, |_| threads.iter().all(JoinHandle::is_finished));
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     }
 
     /// Waits for a few more acknowledgements.
@@ -241,6 +249,7 @@ fn one_database(plan: &Plan, faults: Range<u32>, seed: u64) {
     let mut seeds = (0..).map(|number| seed.wrapping_mul(100).wrapping_add(number));
     let mut start = |work: Work| load::start(&world.load, work, &mut seeds);
     let (submitters, others) = (start(load::submit), [start(load::answer), start(load::wait)].into_iter().flatten());
+    let followers = followers::start(&world.load, &mut seeds);
     let (number, mut kinds) = (faults.len(), BTreeSet::new());
     for fault in faults {
         world.progress(8, None);
@@ -251,9 +260,12 @@ fn one_database(plan: &Plan, faults: Range<u32>, seed: u64) {
     }
     assert!(number < ENOUGH || kinds.len() == KINDS, "{number} faults were only {kinds:?}");
     world.load.record.no_more_turns();
-    submitters.into_iter().for_each(|thread| thread.join().unwrap());
+    world.ended("submission of the last turns", submitters);
     checks::until_settled(&mut world);
     world.load.record.no_more_answers();
     others.for_each(|thread| thread.join().unwrap());
+    followers::end(&world.hosts, &world.load);
+    let followed = world.ended("end of the streams", followers);
     checks::check(&world.hosts, &world.load.record);
+    followers::check(&followed, &world.hosts, &world.load);
 }
