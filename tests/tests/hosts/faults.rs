@@ -72,11 +72,7 @@ impl World {
         for (name, proxy) in NAMES.iter().zip(&proxies) {
             let url = server::url(proxy.folder(), "postgres");
             let setup = setup(&url, name, LEASE, &["ledger", "conformance", "browser"], hosts.first());
-            // Equal transfers occur by chance, and each must be asked about.
-            let setup = setup
-                .tables("[approvals]\ndenied_again_ms = 0")
-                .settings("max_attempts = 1000\nclient_grace_ms = 600_000");
-            hosts.push(setup.start());
+            hosts.push(setup.settings("max_attempts = 1000\nclient_grace_ms = 600_000").start());
         }
         let load = Arc::new(Load::of(&hosts));
         let world = Self { hosts, proxies, server, random: Random::new(seed), load, _runtime: runtime };
@@ -266,6 +262,6 @@ fn one_database(plan: &Plan, faults: Range<u32>, seed: u64) {
     others.for_each(|thread| thread.join().unwrap());
     followers::end(&world.hosts, &world.load);
     let followed = world.ended("end of the streams", followers);
-    checks::check(&world.hosts, &world.load.record);
+    checks::check(&world);
     followers::check(&followed, &world.hosts, &world.load);
 }

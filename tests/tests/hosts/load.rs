@@ -244,7 +244,9 @@ fn call(random: &mut Random, id: &str) -> Value {
         _ => {
             let (from, to, cents) = (random.below(ACCOUNTS), random.below(ACCOUNTS - 1), 1 + random.below(9));
             let to = (from + 1 + to) % ACCOUNTS;
-            ("ledger_transfer", json!({"from": format!("a{from}"), "to": format!("a{to}"), "amount_cents": cents}))
+            let (from, to) = (format!("a{from}"), format!("a{to}"));
+            // The ledger keeps the memo, so each of its transfers names its call.
+            ("ledger_transfer", json!({"from": from, "to": to, "amount_cents": cents, "memo": id}))
         }
     };
     json!({"id": id, "tool": tool, "arguments": arguments})
