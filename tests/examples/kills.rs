@@ -52,7 +52,6 @@ fn run() -> Result<()> {
     } else if guests > 0 {
         of_guests(guests, seed);
     } else if hosts > 0 {
-        println!("kills: {hosts} faults of three hosts on one database, seed {seed}");
         faults::run(hosts, seed);
         println!("kills: {hosts} faults of three hosts on one database, seed {seed}: nothing acknowledged was lost");
         races::run(RACES);

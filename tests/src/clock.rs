@@ -74,9 +74,9 @@ impl SkewedClock {
         Self { clock, ahead: watch::Sender::new(0) }
     }
 
-    /// Sets it forward by this many milliseconds, or back.
-    pub fn jump(&self, by: i64) {
-        self.ahead.send_modify(|ahead| *ahead += by);
+    /// Sets it to this many milliseconds after the right time, or before it.
+    pub fn set_ahead(&self, millis: i64) {
+        self.ahead.send_replace(millis);
     }
 }
 

@@ -66,6 +66,12 @@ impl Cluster {
         state.alive.values().for_each(|inbox| inbox.send(News::Ended));
     }
 
+    /// Whether a host has ended, or its lease has.
+    #[must_use]
+    pub fn has_ended(&self, owner: OwnerId) -> bool {
+        lock(&self.0).ended.contains(&owner)
+    }
+
     /// The usage of the open turns of all principals.
     #[must_use]
     pub fn open(&self) -> Footprint {
@@ -81,7 +87,7 @@ impl Member {
     /// Whether its lease has ended, so that it commits nothing more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        lock(&self.cluster.0).ended.contains(&self.owner)
+        self.cluster.has_ended(self.owner)
     }
 
     /// Tells the other hosts about a commit of this one.

@@ -281,10 +281,21 @@ impl Client {
     /// Without one.
     #[must_use]
     pub fn events_after(&self, path: &str, last: Option<&str>) -> Events {
+        let stream = self.stream(path, last);
+        let (status, events) = stream.unwrap_or_else(|error| panic!("GET {path}: {error}"));
+        assert_eq!(status, 200, "GET {path}");
+        events
+    }
+
+    /// As [`Client::events_after`], with the status of the response. A host that refuses sends no events.
+    ///
+    /// # Errors
+    /// When there is no response.
+    pub fn stream(&self, path: &str, last: Option<&str>) -> Result<(u16, Events), ureq::Error> {
         let headers: Vec<_> = last.map(|last| ("last-event-id", last)).into_iter().collect();
-        let response = self.run("GET", path, &headers, b"").unwrap_or_else(|error| panic!("GET {path}: {error}"));
-        assert_eq!(response.status(), 200, "GET {path}");
-        Events::new(response.into_body().into_with_config().limit(u64::MAX).reader())
+        let response = self.run("GET", path, &headers, b"")?;
+        let status = response.status().as_u16();
+        Ok((status, Events::new(response.into_body().into_with_config().limit(u64::MAX).reader())))
     }
 }
 

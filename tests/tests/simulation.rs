@@ -6,14 +6,15 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use dispatch::ports::{Clock as _, End, Filter, Footprint, Indexes as _, Log as _, Run, Store};
 use dispatch::{
     Answer, CallRequest, Dispatcher, Error, Handle, Parts, ProviderResult, Quota, Quotas, TurnRequest, Until,
 };
 use domain::{
-    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Span, SuspensionId, Turn, TurnId,
+    CallId, ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Refusal, Span, SuspensionId, Timestamp,
+    Turn, TurnId,
     event::Rejection,
     principal::Role,
     suspension::{Decision, SuspensionEnd},
@@ -28,7 +29,7 @@ use toolgate_tests::requests::{call, turn};
 use toolgate_tests::tools::WordTools;
 use toolgate_tests::world::{World, rounds};
 
-/// In milliseconds.
+/// In milliseconds. No clock is further ahead of the time, or behind it.
 const HOUR: i64 = 60 * 60 * 1_000;
 
 const TOOLS: [&str; 8] = [
@@ -51,12 +52,12 @@ struct Simulation {
     seed: u64,
     random: Random,
     lasting: World,
-    /// All runs of tools: the call and the attempt.
-    runs: Arc<Mutex<Vec<(CallId, u32)>>>,
+    /// All runs of tools.
+    runs: Arc<Mutex<Vec<Began>>>,
     /// All requests, so that some can be repeated.
     requests: Vec<TurnRequest>,
-    /// Whether one host uses the store. Only then are some turns ephemeral: nothing else happens while one runs.
-    is_alone: bool,
+    /// `None`: one host uses the store. Only then are some turns ephemeral: nothing else happens while one runs.
+    cluster: Option<Arc<Cluster>>,
     /// All acknowledged turns.
     turns: HashSet<TurnId>,
     /// The quota of the only caller.
@@ -65,15 +66,33 @@ struct Simulation {
     answers: HashMap<SuspensionId, (PrincipalId, Decision)>,
 }
 
+/// The begin of a run of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Began {
+    call: CallId,
+    attempt: u32,
+    owner: OwnerId,
+}
+
+impl Began {
+    /// A host runs no call of another one that is alive, whatever its clock says about leases.
+    fn check(&self, before: &[Self], cluster: &Cluster) {
+        let is_current = |run: &&Self| run.call == self.call && !cluster.has_ended(run.owner);
+        let current = before.iter().find(is_current).filter(|_| !cluster.has_ended(self.owner));
+        assert!(current.is_none(), "{self:?} begins beside {current:?}");
+    }
+}
+
 impl Simulation {
     fn new(seed: u64) -> Self {
         Self {
             seed,
             random: Random::new(seed),
-            lasting: World::default(),
+            // A clock that is behind has a time too.
+            lasting: World::at(Timestamp::from_millis(HOUR.unsigned_abs() * 2)),
             runs: Arc::default(),
             requests: Vec::new(),
-            is_alone: true,
+            cluster: None,
             turns: HashSet::new(),
             // With a small quota, calls wait for each other and some turns are refused.
             quota: if seed.is_multiple_of(3) {
@@ -92,10 +111,11 @@ impl Simulation {
     }
 
     /// A host beside others, with a clock of its own.
-    fn join(&mut self, cluster: &Arc<Cluster>) -> Beside {
+    fn join(&mut self) -> Beside {
         let parts = self.parts();
         let (owner, memory) = (parts.owner, self.lasting.store.clone());
-        let store = Arc::new(MortalStore::shared(memory, cluster.join(owner)));
+        let member = self.cluster.as_ref().unwrap().join(owner);
+        let store = Arc::new(MortalStore::shared(memory, member));
         let clock = Arc::new(SkewedClock::of(self.lasting.clock.clone()));
         let host = Dispatcher::start(Parts { store, clock: clock.clone(), ..parts });
         Beside { owner, clock, host }
@@ -104,11 +124,18 @@ impl Simulation {
     /// The parts of a host.
     fn parts(&mut self) -> Parts {
         let (clock, runs, memory) = (self.lasting.clock.clone(), self.runs.clone(), self.lasting.store.clone());
-        let is_alone = self.is_alone;
+        let (cluster, owner) = (self.cluster.clone(), Arc::<OnceLock<OwnerId>>::default());
+        let of_host = owner.clone();
         let delays = Mutex::new(Random::new(self.random.bits()));
         let run = move |run: Run| {
             let (clock, memory) = (clock.clone(), memory.clone());
-            runs.lock().unwrap().push((run.call.clone(), run.attempt));
+            let began = Began { call: run.call.clone(), attempt: run.attempt, owner: *of_host.get().unwrap() };
+            {
+                let mut runs = runs.lock().unwrap();
+                cluster.iter().for_each(|cluster| began.check(&runs, cluster));
+                runs.push(began);
+            }
+            let is_alone = cluster.is_none();
             let (delay, ok) = {
                 let mut delays = delays.lock().unwrap();
                 (Span::from_millis(delays.bits() % 20_000), !delays.once_in(5))
@@ -124,6 +151,7 @@ impl Simulation {
         };
         let quotas = Quotas { each: self.quota, ..Quotas::default() };
         let parts = self.lasting.parts(Arc::new(WordTools::new(&TOOLS, run)));
+        owner.set(parts.owner).unwrap();
         Parts { quotas, ..parts }
     }
 
@@ -143,7 +171,7 @@ impl Simulation {
         let conversation = ["one", "two"][self.random.below(2)];
         let request = TurnRequest {
             rejection: Rejection::ALL[self.random.below(3)],
-            ephemeral: self.random.once_in(6) && self.is_alone,
+            ephemeral: self.random.once_in(6) && self.cluster.is_none(),
             ..turn(conversation, calls)
         };
         self.requests.push(request.clone());
@@ -256,9 +284,16 @@ impl Simulation {
         let ephemeral = self.requests.iter().filter(|request| request.ephemeral);
         let ephemeral: HashSet<_> = ephemeral.flat_map(|request| request.calls.iter().map(|call| &call.id)).collect();
         let runs = self.runs.lock().unwrap();
-        let recorded: Vec<_> = runs.iter().filter(|(call, _)| !ephemeral.contains(call)).collect();
-        let distinct: HashSet<_> = recorded.iter().collect();
+        let recorded: Vec<_> = runs.iter().filter(|run| !ephemeral.contains(&run.call)).collect();
+        let distinct: HashSet<_> = recorded.iter().map(|run| (&run.call, run.attempt)).collect();
         assert_eq!(distinct.len(), recorded.len(), "no attempt runs twice (seed {}): {recorded:?}", self.seed);
+    }
+
+    /// Nothing is due for longer than the clock of its host may be behind. Expiries, grace periods and leases are due at their ends.
+    async fn check_due(&self) {
+        let until = self.lasting.clock.now().millis() - HOUR.unsigned_abs();
+        let late = self.lasting.store.due(None, Timestamp::from_millis(until), 10).await.unwrap();
+        assert!(late.is_empty(), "seed {}: at {until}, these were due before: {late:?}", self.seed);
     }
 }
 
@@ -350,10 +385,17 @@ struct Beside {
     host: Dispatcher,
 }
 
+impl Beside {
+    /// Sets its clock.
+    fn jump(&self, random: &mut Random) {
+        self.clock.set_ahead(*random.pick(&[-HOUR, 0, HOUR]));
+    }
+}
+
 /// Up to three hosts share a store. Some end, with or without their guests: those of a host whose lease has ended go on, and must not
-/// be able to do harm. The clocks of some jump by an hour.
-async fn share(world: &mut Simulation, cluster: &Arc<Cluster>) {
-    let (mut hosts, mut paused) = (vec![world.join(cluster)], Vec::new());
+/// be able to do harm. The clocks of some jump by an hour or two. Whether a lease has ended is no matter of their clocks.
+async fn share(world: &mut Simulation, cluster: &Cluster) {
+    let (mut hosts, mut paused) = (vec![world.join()], Vec::new());
     for _ in 0..world.random.below(160) {
         let at = world.random.below(hosts.len());
         let handle = hosts[at].host.handle();
@@ -361,7 +403,7 @@ async fn share(world: &mut Simulation, cluster: &Arc<Cluster>) {
             0..4 => world.submit(&handle).await,
             4..7 => world.answer(&handle).await,
             7 => world.cancel(&handle).await,
-            8 if hosts.len() < 3 => hosts.push(world.join(cluster)),
+            8 if hosts.len() < 3 => hosts.push(world.join()),
             9 if hosts.len() > 1 => {
                 let ending: Beside = hosts.swap_remove(at);
                 cluster.end(ending.owner);
@@ -369,7 +411,7 @@ async fn share(world: &mut Simulation, cluster: &Arc<Cluster>) {
                     paused.push(ending.host);
                 }
             }
-            10 => hosts[at].clock.jump(*world.random.pick(&[-HOUR, HOUR])),
+            10 => hosts[at].jump(&mut world.random),
             _ => world.lasting.clock.advance(Span::from_millis(world.random.bits() % 60_000)),
         }
         // Sometimes a host acts before it has the news about the others.
@@ -378,28 +420,34 @@ async fn share(world: &mut Simulation, cluster: &Arc<Cluster>) {
         world.check().await;
     }
     rounds(1_000).await;
+    world.check_due().await;
     for ending in hosts {
         cluster.end(ending.owner);
     }
 }
 
 fn simulate_several(seed: u64) {
-    let (mut world, cluster) = (Simulation { is_alone: false, ..Simulation::new(seed) }, Arc::<Cluster>::default());
+    let cluster = Arc::<Cluster>::default();
+    let mut world = Simulation { cluster: Some(cluster.clone()), ..Simulation::new(seed) };
     for _ in 0..3 {
         runtime().block_on(share(&mut world, &cluster));
         runtime().block_on(world.check());
     }
     runtime().block_on(async {
-        let Beside { host, .. } = world.join(&cluster);
+        let hosts = [(); 3].map(|()| world.join());
         for _ in 0..200 {
+            world.random.pick(&hosts).jump(&mut world.random);
             world.lasting.clock.advance(Span::from_secs(600));
             rounds(200).await;
+            world.check_due().await;
         }
         for id in &world.turns {
             let turn = world.load(*id).await;
             assert!(turn.is_ended(), "seed {seed}: {turn:?}");
         }
-        assert_eq!(host.handle().turns_in_memory(), 0, "an ended turn is not kept in memory");
+        for Beside { host, .. } in &hosts {
+            assert_eq!(host.handle().turns_in_memory(), 0, "an ended turn is not kept in memory");
+        }
         assert_eq!(cluster.open(), Footprint::default(), "seed {seed}: ended turns do not count");
     });
     runtime().block_on(world.check());

@@ -44,7 +44,8 @@ Usage: cargo xtask TASK
                            installs the toolchains
   kills --hosts N [--seed S]
                            kill and pause three built hosts on one PostgreSQL database under load, end their connections and
-                           crash the database, N times, and check that nothing is lost and nothing ran twice";
+                           crash the database, N times (`.ci/nightly`: 3000), and check that nothing is lost and nothing ran
+                           twice";
 /// The number of contents that `power-loss` opens.
 const POWER_LOSSES: u32 = 20_000;
 

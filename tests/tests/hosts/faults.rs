@@ -1,14 +1,18 @@
 //! Three hosts on one database under load. Hosts are killed, or paused for longer than their leases; the database server crashes;
 //! connections end, also before, in and after a `COMMIT`. Afterwards each acknowledged turn has its outcomes, the same at each host,
-//! each suspension has one answer, money was only moved by approved transfers, and the audit is one chain.
+//! each suspension has one answer, money was only moved by approved transfers, followers got each event once, and the audit is one
+//! chain.
 
 mod checks;
+mod followers;
 mod load;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::{JoinHandle, panicking};
+use std::time::Instant;
 
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -43,28 +47,32 @@ struct World {
     hosts: Vec<Host>,
     /// One before the server for each host.
     proxies: Vec<Proxy>,
-    /// The folder of the database server.
-    server: PathBuf,
+    server: Server,
     random: Random,
     load: Arc<Load>,
     /// Of the proxies.
     _runtime: Runtime,
 }
 
+/// The folder of a database server that is stopped when this is dropped. Long runs have many.
+struct Server(PathBuf);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        server::stop(&self.0);
+    }
+}
+
 impl World {
     fn start(seed: u64) -> Self {
         // A server of its own, because a crash of it ends the connections of all hosts on it.
-        let (server, runtime) = (server::start(""), Runtime::new().unwrap());
-        let proxies = Vec::from(NAMES.map(|_| runtime.block_on(Proxy::start(&server))));
+        let (server, runtime) = (Server(server::start("")), Runtime::new().unwrap());
+        let proxies = Vec::from(NAMES.map(|_| runtime.block_on(Proxy::start(&server.0))));
         let mut hosts = Vec::new();
         for (name, proxy) in NAMES.iter().zip(&proxies) {
             let url = server::url(proxy.folder(), "postgres");
             let setup = setup(&url, name, LEASE, &["ledger", "conformance", "browser"], hosts.first());
-            // Equal transfers occur by chance, and each must be asked about.
-            let setup = setup
-                .tables("[approvals]\ndenied_again_ms = 0")
-                .settings("max_attempts = 1000\nclient_grace_ms = 600_000");
-            hosts.push(setup.start());
+            hosts.push(setup.settings("max_attempts = 1000\nclient_grace_ms = 600_000").start());
         }
         let load = Arc::new(Load::of(&hosts));
         let world = Self { hosts, proxies, server, random: Random::new(seed), load, _runtime: runtime };
@@ -76,7 +84,7 @@ impl World {
     }
 
     fn query(&self, statement: &str) -> String {
-        server::run_at(&self.server, "postgres", statement)
+        server::run_at(&self.server.0, "postgres", statement)
     }
 
     /// Returns when this is so. Hosts that end meanwhile are started again, except the one that is disturbed.
@@ -86,6 +94,12 @@ impl World {
             self.mend(disturbed);
             is_so(self)
         });
+    }
+
+    /// The results of threads. Returns when they have ended.
+    fn ended<T>(&mut self, what: &str, threads: Vec<JoinHandle<T>>) -> Vec<T> {
+        self.until(what, None, |_| threads.iter().all(JoinHandle::is_finished));
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     }
 
     /// Waits for a few more acknowledgements.
@@ -169,7 +183,7 @@ impl World {
             !process.is_empty() && sent(process, "-KILL")
         });
         let has_restarted =
-            || server::try_run(&self.server, "postgres", STARTED).is_ok_and(|now| !now.is_empty() && now != before);
+            || server::try_run(&self.server.0, "postgres", STARTED).is_ok_and(|now| !now.is_empty() && now != before);
         self.load.record.until("server after its crash", has_restarted);
     }
 
@@ -190,35 +204,64 @@ impl World {
     }
 }
 
+/// All faults, and the time before the first one.
+struct Plan {
+    all: u32,
+    begin: Instant,
+}
+
 /// Carries out this many faults.
+#[expect(clippy::disallowed_methods, reason = "the progress says how long it has taken")]
 pub(crate) fn run(faults: u32, seed: u64) {
-    say(&format!("seed {seed}"));
+    say(&format!("{faults} faults of three hosts on one database, seed {seed}"));
+    let plan = Plan { all: faults, begin: Instant::now() };
     let mut done = 0;
     while done < faults {
         let next = PER_DATABASE.min(faults - done);
-        one_database(done..done + next, seed.wrapping_add(done.into()));
+        let seed = seed.wrapping_add(done.into());
+        let _repeat = Repeat { faults: next, seed };
+        one_database(&plan, done..done + next, seed);
         done += next;
     }
 }
 
-fn one_database(faults: Range<u32>, seed: u64) {
+/// The faults of one database. If they fail, this says how to repeat them.
+struct Repeat {
+    faults: u32,
+    seed: u64,
+}
+
+impl Drop for Repeat {
+    fn drop(&mut self) {
+        if panicking() {
+            let Self { faults, seed } = self;
+            say(&format!("the faults of this database again: cargo xtask kills --hosts {faults} --seed {seed}"));
+        }
+    }
+}
+
+fn one_database(plan: &Plan, faults: Range<u32>, seed: u64) {
     let mut world = World::start(seed);
     let mut seeds = (0..).map(|number| seed.wrapping_mul(100).wrapping_add(number));
     let mut start = |work: Work| load::start(&world.load, work, &mut seeds);
     let (submitters, others) = (start(load::submit), [start(load::answer), start(load::wait)].into_iter().flatten());
+    let followers = followers::start(&world.load, &mut seeds);
     let (number, mut kinds) = (faults.len(), BTreeSet::new());
     for fault in faults {
         world.progress(8, None);
         let name = world.disturb();
         kinds.insert(name);
-        say(&format!("fault {}: {name}", fault + 1));
+        say(&format!("fault {} of {}, {} s: {name}", fault + 1, plan.all, plan.begin.elapsed().as_secs()));
         world.mend(None);
     }
     assert!(number < ENOUGH || kinds.len() == KINDS, "{number} faults were only {kinds:?}");
     world.load.record.no_more_turns();
-    submitters.into_iter().for_each(|thread| thread.join().unwrap());
+    world.ended("submission of the last turns", submitters);
     checks::until_settled(&mut world);
     world.load.record.no_more_answers();
     others.for_each(|thread| thread.join().unwrap());
-    checks::check(&world.hosts, &world.load.record);
+    followers::end(&world.hosts, &world.load);
+    let followed = world.ended("end of the streams", followers);
+    checks::check(&world);
+    followers::check(&followed, &world.hosts, &world.load);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const LOOKS: u32 = 50_000;
 
 /// The principals at a host.
 pub(super) struct Clients {
-    agent: Client,
+    pub(super) agent: Client,
     approver: Client,
     /// It runs calls.
     page: Client,
@@ -79,6 +79,8 @@ pub(super) struct Load {
     /// For each host. They wait until it goes on.
     pub(super) patient: Vec<Clients>,
     pub(super) record: Record,
+    /// The id of the turn whose end is the last event.
+    pub(super) last_turn: OnceLock<String>,
 }
 
 /// The work of a thread, at some of the hosts.
@@ -88,7 +90,7 @@ impl Load {
     pub(super) fn of(hosts: &[Host]) -> Self {
         let [short, patient] =
             [SHORT, LONG].map(|patience| hosts.iter().map(|host| Clients::of(host, patience)).collect());
-        Self { short, patient, record: Record::default() }
+        Self { short, patient, record: Record::default(), last_turn: OnceLock::new() }
     }
 }
 
@@ -168,6 +170,7 @@ impl Record {
         seen
     }
 
+    /// Each turn that a client has begun to submit is still submitted.
     pub(super) fn no_more_turns(&self) {
         self.state().no_more_turns = true;
         self.changed.notify_all();
@@ -186,7 +189,7 @@ impl Record {
     }
 
     /// Returns at the next acknowledgement, or after a moment.
-    fn wait_briefly(&self) {
+    pub(super) fn wait_briefly(&self) {
         drop(self.changed.wait_timeout(self.state(), LOOK).unwrap());
     }
 
@@ -217,20 +220,19 @@ pub(super) fn submit(Load { record, .. }: &Load, hosts: &[Clients], seed: u64) {
         let call = call(&mut random, &format!("{seed}-{count}"));
         let turns = format!("/v1/conversations/faults{}/turns", random.below(4));
         let body = json!({"calls": [call]});
-        while record.wants_turns() {
+        let answer = loop {
             let at = random.pick(hosts);
-            let Some(answer) = at.send(Kind::Turn, &at.agent, &turns, Some(&body)) else {
-                record.wait_briefly();
-                continue;
-            };
-            record.acknowledge(|state| {
-                let turn = answer.json();
-                state.unseen.insert(path(&turn));
-                state.turns.insert(path(&turn), call);
-                state.seen.push(turn);
-            });
-            break;
-        }
+            match at.send(Kind::Turn, &at.agent, &turns, Some(&body)) {
+                Some(answer) => break answer,
+                None => record.wait_briefly(),
+            }
+        };
+        record.acknowledge(|state| {
+            let turn = answer.json();
+            state.unseen.insert(path(&turn));
+            state.turns.insert(path(&turn), call);
+            state.seen.push(turn);
+        });
     }
 }
 
@@ -242,7 +244,9 @@ fn call(random: &mut Random, id: &str) -> Value {
         _ => {
             let (from, to, cents) = (random.below(ACCOUNTS), random.below(ACCOUNTS - 1), 1 + random.below(9));
             let to = (from + 1 + to) % ACCOUNTS;
-            ("ledger_transfer", json!({"from": format!("a{from}"), "to": format!("a{to}"), "amount_cents": cents}))
+            let (from, to) = (format!("a{from}"), format!("a{to}"));
+            // The ledger keeps the memo, so each of its transfers names its call.
+            ("ledger_transfer", json!({"from": from, "to": to, "amount_cents": cents, "memo": id}))
         }
     };
     json!({"id": id, "tool": tool, "arguments": arguments})

@@ -17,7 +17,7 @@ pub fn check(facts: &[Event], turn: &Turn) {
     let mut arguments: HashMap<CallIndex, Json> = HashMap::new();
     let mut pinned: HashMap<CallIndex, Arc<Pinned>> = HashMap::new();
     let mut approved: HashMap<CallIndex, Digest> = HashMap::new();
-    let mut closed = HashSet::new();
+    let (mut expiries, mut closed) = (HashMap::new(), HashSet::new());
     let mut settled = HashSet::new();
     let mut ended = 0;
     for fact in facts {
@@ -32,8 +32,9 @@ pub fn check(facts: &[Event], turn: &Turn) {
                 arguments.extend(resolution.arguments.clone().map(|edited| (*call, edited)));
                 approved.extend(binding.map(|binding| (*call, binding)));
             }
-            Event::Call { call, event: CallEvent::Expired { suspension, approved: binding, .. } } => {
+            Event::Call { call, event: CallEvent::Expired { suspension, approved: binding, at } } => {
                 assert!(closed.insert(*suspension), "one resolution for each suspension");
+                assert!(*at >= expiries[suspension], "nothing expires before its time");
                 approved.extend(binding.map(|binding| (*call, binding)));
             }
             Event::Call { call, event: CallEvent::Started { .. } } => {
@@ -44,8 +45,9 @@ pub fn check(facts: &[Event], turn: &Turn) {
                     assert_eq!(approved.get(call), Some(&binding), "only exactly what was approved starts");
                 }
             }
-            Event::Call { call, event: CallEvent::Suspended { .. } } => {
-                assert!(!settled.contains(call), "nothing waits after its end")
+            Event::Call { call, event: CallEvent::Suspended { suspension } } => {
+                assert!(!settled.contains(call), "nothing waits after its end");
+                expiries.insert(suspension.id, suspension.expires_at);
             }
             Event::Call { call, event: CallEvent::Settled { .. } } => {
                 assert!(settled.insert(*call), "one outcome for each call")

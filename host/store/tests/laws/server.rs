@@ -1,12 +1,13 @@
 //! A private PostgreSQL server for the tests of one process. A shell guards it: when the process ends, also by a kill, the pipe
 //! to the shell closes, and the shell stops the server and removes its folder.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// Starts a server in a new folder, says so, and stops it when the standard input ends. PostgreSQL refuses to run as root, so root
 /// runs it as the user `nobody`. The folder is in memory if possible: then a sync of the disk takes no time, and the server
@@ -58,6 +59,9 @@ end 0
 
 /// The folder of the server.
 static SERVER: OnceLock<PathBuf> = OnceLock::new();
+
+/// The shells, by the folders of their servers. The process keeps its ends of the pipes until it ends.
+static GUARDS: Mutex<BTreeMap<PathBuf, Child>> = Mutex::new(BTreeMap::new());
 
 /// A new empty database. Returns its name and its connection string.
 pub(crate) fn database() -> (String, String) {
@@ -130,8 +134,15 @@ fn parent() -> PathBuf {
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
+/// Stops a server before the end of this process, and removes its folder.
+#[allow(dead_code, reason = "few tests start many")]
+pub(crate) fn stop(folder: &Path) {
+    let guard = GUARDS.lock().unwrap().remove(folder);
+    // This closes the pipe first.
+    guard.unwrap().wait().unwrap();
+}
+
 /// As [`started`], with its files in this folder. It can begin with a base backup of another server, which is made with this option.
-#[expect(clippy::zombie_processes, reason = "the shell ends after this process")]
 pub(crate) fn started_in(
     parent: &Path,
     options: &str,
@@ -148,9 +159,13 @@ pub(crate) fn started_in(
     let mut guard = guard.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut folder = String::new();
     BufReader::new(guard.stdout.take().unwrap()).read_line(&mut folder).unwrap();
-    // The process keeps its end of the pipe until it ends.
-    std::mem::forget(guard.stdin.take());
-    (!folder.is_empty()).then(|| PathBuf::from(folder.trim_end()))
+    if folder.is_empty() {
+        guard.wait().unwrap();
+        return None;
+    }
+    let folder = PathBuf::from(folder.trim_end());
+    GUARDS.lock().unwrap().insert(folder.clone(), guard);
+    Some(folder)
 }
 
 /// The folder of the programs: that of the path, or the newest of Debian's.
