@@ -298,6 +298,15 @@ impl Settings {
     }
 }
 
+/// Refuses settings with which the server confirms commits that are not on its disk.
+pub(super) fn check_disk(fsync: &str, synchronous_commit: &str) -> Result<(), PostgresError> {
+    let settings = [("fsync", fsync), ("synchronous_commit", synchronous_commit)];
+    match settings.into_iter().find(|(_, value)| *value == "off") {
+        Some((setting, _)) => Err(PostgresError::Unsafe { setting }),
+        None => Ok(()),
+    }
+}
+
 fn check(settings: &Settings) -> Result<(), PostgresError> {
     if settings.number < OLDEST {
         return Err(PostgresError::TooOld(settings.version.clone()));
@@ -305,10 +314,7 @@ fn check(settings: &Settings) -> Result<(), PostgresError> {
     if settings.is_read_only {
         return Err(PostgresError::ReadOnly);
     }
-    let of_disk = [("fsync", &settings.fsync), ("synchronous_commit", &settings.synchronous_commit)];
-    if let Some((setting, _)) = of_disk.into_iter().find(|(_, value)| *value == "off") {
-        return Err(PostgresError::Unsafe { setting });
-    }
+    check_disk(&settings.fsync, &settings.synchronous_commit)?;
     if settings.encoding != "UTF8" {
         return Err(PostgresError::Encoding(settings.encoding.clone()));
     }

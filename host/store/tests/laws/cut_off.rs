@@ -209,3 +209,37 @@ async fn hanging_attempt_to_connect_is_given_up() {
     until_failure_is(&a, None).await;
     a.append(&commit(1, 0, 1)).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_no_longer_keeps_commits_gets_none() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let folder = server::start("");
+    let run = |statement: &str| server::run_at(&folder, "postgres", statement);
+    let store = PostgresStore::open(&of(&server::url(&folder, "postgres"), "a", LONG)).await.unwrap();
+    let number = AtomicU32::new(0);
+    let append = async || {
+        let next = number.load(Ordering::SeqCst);
+        let refused = store.append(&commit(1, next, next.into())).await.err();
+        number.fetch_add(u32::from(refused.is_none()), Ordering::SeqCst);
+        refused
+    };
+    let set = |change: &str| {
+        run(&format!("ALTER SYSTEM {change}"));
+        run("SELECT pg_reload_conf()");
+    };
+    for setting in ["synchronous_commit", "fsync"] {
+        set(&format!("SET {setting} = off"));
+        // The first commits may happen before the session has read the setting.
+        let refused = until(append).await.to_string();
+        assert!(refused.contains(&format!("`{setting} = off`, so a crash of it can undo")), "{refused}");
+        let written = number.load(Ordering::SeqCst).to_string();
+        assert_eq!(run("SELECT position FROM toolgate.head"), written, "nothing is written");
+        assert_eq!(store.health().failure.unwrap().kind, FaultKind::Disk);
+        set(&format!("RESET {setting}"));
+        until_failure_is(&store, None).await;
+        assert!(append().await.is_none());
+    }
+    assert_eq!(verified(&store).await, u64::from(number.into_inner()));
+}
