@@ -124,11 +124,10 @@ impl Credential {
     }
 }
 
-/// The routes that authenticate nobody.
-const PUBLIC: [&str; 5] = ["/healthz", "/readyz", "/openapi.json", RESOURCE_METADATA[0], RESOURCE_METADATA[1]];
+/// The routes that need no tokens. A host that cannot read them is alive, and not ready.
+const PUBLIC: [&str; 4] = ["/healthz", "/openapi.json", RESOURCE_METADATA[0], RESOURCE_METADATA[1]];
 
-/// Learns of new and of revoked tokens before a request. Public routes and pages, which have no route, do not wait for it:
-/// if the tokens cannot be read, the host is still alive.
+/// Learns of new and of revoked tokens before a request. Public routes and pages, which have no route, do not wait for it.
 pub(crate) async fn refresh(extract::State(app): extract::State<App>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let authenticates = route.is_some_and(|route| !PUBLIC.contains(&route.as_str()));

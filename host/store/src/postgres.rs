@@ -117,12 +117,8 @@ impl PostgresStore {
         let shared = Arc::new(requests(connector.requests(documents::CONNECTIONS)?, documents::ATTEMPTED));
         let components = requests(connector.requests(components::CONNECTIONS)?, components::ATTEMPTED);
         let polls = requests(connector.requests(1)?, READ);
-        let renewals = Reads::new(
-            handle.clone(),
-            connector.requests(life::CONNECTIONS)?,
-            deadline.min(settings.lease / 3),
-            life::ATTEMPTED,
-        );
+        let time = deadline.min(settings.lease / 3);
+        let renewals = Reads::new(handle.clone(), connector.requests(1)?, time, life::ATTEMPTED);
         let (values, (config, servers)) = (connector.values(settings.values)?, connector.hints());
 
         let (lock_wait, fence) = (settings.lock_wait, Arc::new(Fence::new(settings.host.name.clone())));

@@ -50,7 +50,7 @@ pub(crate) async fn health(State(app): State<App>, Params(NoParams {}): Params<N
     get, path = "/readyz", operation_id = "read_readiness", tag = "host", security(()),
     responses(
         (status = 200, description = "It is ready", body = Health),
-        (status = 503, description = "`loading`: the host has started and still loads plugins. `draining`: it ends soon. `store-failed`: its disk failed"),
+        (status = 503, description = "`loading`: the host has started and still loads plugins. `draining`: it ends soon. `store-failed`: its disk or its database failed, or it cannot read its tokens"),
     )
 )]
 pub(crate) async fn readiness(State(app): State<App>, params: Params<NoParams>) -> Result<Response> {
@@ -59,6 +59,9 @@ pub(crate) async fn readiness(State(app): State<App>, params: Params<NoParams>) 
     }
     if app.ports.plugins.is_starting() {
         return Err(Error::loading("the host has started and still loads plugins"));
+    }
+    if !app.ports.auth.is_readable() {
+        return Err(Error::unreadable());
     }
     health(State(app), params).await
 }

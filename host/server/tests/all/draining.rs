@@ -41,7 +41,9 @@ async fn unreadable_tokens_are_no_wrong_tokens() {
         assert_eq!(world.get(who, "/v1/tools").await.code(), "503 store-failed", "{who}");
     }
     assert_eq!(world.get("", "/healthz").await.code(), "200");
+    assert_eq!(world.get("", "/readyz").await.code(), "503 store-failed");
     world.make_tokens_readable(true);
+    assert_eq!(world.get("", "/readyz").await.code(), "200");
     assert_eq!(world.get("alice", "/v1/tools").await.code(), "200");
     assert_eq!(world.get("nobody", "/v1/tools").await.code(), "401 unauthorized");
 }

@@ -23,6 +23,9 @@ use super::tls::Tls;
 /// when this format was made.
 const OLDEST: i32 = 140_000;
 
+/// With these, the host sees in about ten seconds that the machine of the server, or the network to it, is lost.
+const KEEPALIVES: &str = "keepalives_idle=5&keepalives_interval=2&keepalives_retries=3";
+
 /// The attempts to take the lock of the host's name, in the time for it.
 const ATTEMPTS: u32 = 4;
 
@@ -105,6 +108,8 @@ impl Connector {
     }
 
     async fn session(&self) -> Result<Session, PostgresError> {
+        // An attempt that was given up leaves its connection in the pool, and it may never answer.
+        self.writer.retain(|_, _| false);
         self.writer.get().await.map(Session::new).map_err(|error| self.unreachable(error))
     }
 
@@ -214,7 +219,8 @@ fn parsed(url: &str) -> Result<(Config, Option<PathBuf>), PostgresError> {
         return Err(invalid("it begins with `postgres://`"));
     }
     let (before, query) = url.split_once('?').unwrap_or((url, ""));
-    let (mut authorities, mut has_mode, mut parameters) = (None, false, Vec::new());
+    // A later parameter replaces an earlier one.
+    let (mut authorities, mut has_mode, mut parameters) = (None, false, vec![KEEPALIVES]);
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         match parameter.split_once('=') {
             Some(("sslrootcert", path)) => authorities = Some(PathBuf::from(path)),
@@ -292,6 +298,15 @@ impl Settings {
     }
 }
 
+/// Refuses settings with which the server confirms commits that are not on its disk.
+pub(super) fn check_disk(fsync: &str, synchronous_commit: &str) -> Result<(), PostgresError> {
+    let settings = [("fsync", fsync), ("synchronous_commit", synchronous_commit)];
+    match settings.into_iter().find(|(_, value)| *value == "off") {
+        Some((setting, _)) => Err(PostgresError::Unsafe { setting }),
+        None => Ok(()),
+    }
+}
+
 fn check(settings: &Settings) -> Result<(), PostgresError> {
     if settings.number < OLDEST {
         return Err(PostgresError::TooOld(settings.version.clone()));
@@ -299,10 +314,7 @@ fn check(settings: &Settings) -> Result<(), PostgresError> {
     if settings.is_read_only {
         return Err(PostgresError::ReadOnly);
     }
-    let of_disk = [("fsync", &settings.fsync), ("synchronous_commit", &settings.synchronous_commit)];
-    if let Some((setting, _)) = of_disk.into_iter().find(|(_, value)| *value == "off") {
-        return Err(PostgresError::Unsafe { setting });
-    }
+    check_disk(&settings.fsync, &settings.synchronous_commit)?;
     if settings.encoding != "UTF8" {
         return Err(PostgresError::Encoding(settings.encoding.clone()));
     }
@@ -351,6 +363,18 @@ mod tests {
         assert_eq!(authorities, Some(PathBuf::from("/etc/ca.pem")));
         let missing = Tls::new(Some(std::path::Path::new("/missing.pem"))).map(|_| ()).unwrap_err();
         assert!(missing.starts_with("sslrootcert /missing.pem: "), "{missing}");
+    }
+
+    #[test]
+    fn operator_says_how_soon_a_loss_is_noticed() {
+        let keepalives = |url: &str| {
+            let (config, _) = parsed(url).unwrap();
+            let seconds = [Some(config.get_keepalives_idle()), config.get_keepalives_interval()];
+            (config.get_keepalives(), seconds.map(|time| time.unwrap().as_secs()), config.get_keepalives_retries())
+        };
+        assert_eq!(keepalives("postgres://u@db/t"), (true, [5, 2], Some(3)));
+        let of_operator = "postgres://u@db/t?keepalives=0&keepalives_idle=7200&keepalives_interval=9";
+        assert_eq!(keepalives(of_operator), (false, [7_200, 9], Some(3)));
     }
 
     #[test]

@@ -35,9 +35,6 @@ const MEMBERS: &str = "SELECT name, owner, lease_until >= clock_timestamp() AS i
 
 pub(super) const ATTEMPTED: &str = "renew the lease of the host";
 
-/// The number of connections. One of them may be waiting for an answer that never comes.
-pub(super) const CONNECTIONS: usize = 2;
-
 /// The renewals in the time of a lease.
 const RENEWALS: u32 = 3;
 

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use dispatch::ports::{EndedTurn, NewFacts, Position, RowChange};
+use dispatch::ports::{EndedTurn, FaultKind, NewFacts, Position, RowChange, StoreFault};
 use domain::{CallId, CallIndex, ConversationId, Digest, SignalName, StandingId, SuspensionId, TurnId};
 use futures::future::try_join_all;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::connect::check_disk;
 use super::fence::OwnRow;
 use super::hosts::Me;
 use super::plan::Plan;
@@ -40,7 +41,10 @@ pub(super) const STATEMENTS: &[&str] = &[
 
 const BEGIN: &str = "BEGIN";
 /// The transaction writes the id `next`, which says after a lost connection whether it was committed.
-const HEAD: &str = "SELECT position, hash, gen_random_uuid() AS next FROM head FOR UPDATE";
+/// It also reads the settings by which the server keeps commits, because running sessions take new ones between two messages. Until the
+/// transaction ends, `synchronous_commit` stays as it was read.
+const HEAD: &str = "SELECT position, hash, gen_random_uuid() AS next, current_setting('fsync') AS fsync, \
+    set_config('synchronous_commit', current_setting('synchronous_commit'), true) AS synchronous_commit FROM head FOR UPDATE";
 /// Other hosts wait with the removal of the row until the transaction has ended.
 const OWN: &str = "SELECT position, hash, mark, run FROM hosts WHERE name = $1 AND owner = $2 FOR NO KEY UPDATE";
 const LOGS: &str = "SELECT wanted.turn, last.number, last.record IS NULL AS is_removed \
@@ -237,6 +241,7 @@ pub(super) async fn load<'a>(
         for row in &rows {
             match statement {
                 HEAD => {
+                    keeps_commits(row)?;
                     state.head = rows::head(row)?;
                     next = Some(column(row, "next")?);
                 }
@@ -249,6 +254,12 @@ pub(super) async fn load<'a>(
         }
     }
     Ok(Begun { state, own, next: next.ok_or_else(|| damaged("the head of the audit"))? })
+}
+
+fn keeps_commits(row: &Row) -> Result<(), Failure> {
+    check_disk(column(row, "fsync")?, column(row, "synchronous_commit")?).map_err(|error| {
+        Failure::Refused(StoreFault { kind: FaultKind::Disk, attempted: "commit", reason: error.to_string() })
+    })
 }
 
 /// Adds a row of a table whose rows decide whether a commit may happen.

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, Timeouts};
 use dispatch::ports::StoreFault;
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -70,23 +71,32 @@ impl Reads {
         R: Future<Output = Result<T, StoreFault>> + Send,
     {
         let (pool, set_aside, attempted) = (self.pool.clone(), self.set_aside.clone(), self.attempted);
+        let deadline = self.deadline;
         let reading = self.runtime.spawn(async move {
-            let connection = pool.get().await.map_err(pool_fault(attempted))?;
-            read(Reader { connection, attempted, set_aside }).await
-        });
-        match tokio::time::timeout(self.deadline, reading).await {
-            Ok(read) => read.map_err(fault(attempted))?,
-            Err(_) => {
-                self.timed_out.fetch_add(1, Ordering::Relaxed);
-                Err(no_answer(attempted))
+            let mut used = None;
+            let reading = async {
+                // The deadline is for the connection too.
+                let connection = pool.timeout_get(&Timeouts::new()).await.map_err(pool_fault(attempted))?;
+                let connection = used.insert(Arc::new(connection)).clone();
+                read(Reader { connection, attempted, set_aside }).await
+            };
+            let read = timeout(deadline, reading).await;
+            if read.is_err() {
+                // The next user of the connection would wait for the same answer, which may never come.
+                drop(used.and_then(Arc::into_inner).map(Object::take));
             }
-        }
+            read
+        });
+        reading.await.map_err(fault(attempted))?.unwrap_or_else(|_| {
+            self.timed_out.fetch_add(1, Ordering::Relaxed);
+            Err(no_answer(attempted))
+        })
     }
 }
 
 /// One connection.
 pub(super) struct Reader {
-    connection: Object,
+    connection: Arc<Object>,
     attempted: &'static str,
     pub(super) set_aside: SetAside,
 }
@@ -94,7 +104,7 @@ pub(super) struct Reader {
 impl Reader {
     /// Reads in the transaction of a session.
     pub(super) fn on(session: Session, attempted: &'static str) -> Self {
-        Self { connection: session.into_connection(), attempted, set_aside: SetAside::default() }
+        Self { connection: Arc::new(session.into_connection()), attempted, set_aside: SetAside::default() }
     }
 
     pub(super) async fn query(

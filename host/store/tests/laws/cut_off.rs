@@ -1,16 +1,20 @@
-//! Hosts that the database cannot hear, that cannot commit, or whose commits wait for a standby.
+//! Hosts that the database cannot hear or does not answer, that cannot commit, or whose commits wait for a standby.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use dispatch::ports::{Health as _, Log as _};
+use dispatch::ports::{Audit as _, FaultKind, Health as _, Log as _, News};
+use domain::Digest;
+use futures::future::join_all;
 
 use crate::given::commit;
-use crate::hosts::{LONG, SHORT, of, until};
+use crate::hosts::{LONG, SHORT, news, of, until};
 use crate::machine::is_left_out;
 use crate::on_server::{behind_proxy, refusal, settings, until_failure_is, verified};
+use crate::proxy::Proxy;
 use crate::server;
 use crate::store::{PostgresError, PostgresSettings, PostgresStore};
+use crate::takeover::{get, set};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -141,4 +145,101 @@ async fn lost_answer_waits_for_the_standby() {
     assert!(store.health().failure.is_none());
     let number = acknowledged.into_inner();
     store.append(&commit(1, number, number.into())).await.unwrap();
+}
+
+/// Uses all connections for reads, documents, components and data of plugins at once. Returns how many of these uses fail.
+async fn uses_that_fail(store: &PostgresStore) -> usize {
+    const EACH: usize = 4;
+    let (documents, components, data) = (store.documents(), store.components(), store.key_value());
+    let uses = join_all((0..EACH).map(async |_| {
+        let (head, versions, bytes, value) =
+            tokio::join!(store.head(), documents.versions(), components.bytes(Digest::of("none")), set(&data, b"v"));
+        [head.is_err(), versions.is_err(), bytes.is_err(), value.is_err()].into_iter().filter(|failed| *failed).count()
+    }));
+    uses.await.into_iter().sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_never_answer_are_given_up() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (name, url) = server::database();
+    let proxy = Proxy::start(server::folder()).await;
+    let fast = PostgresSettings {
+        deadline: Duration::from_secs(1),
+        poll: Duration::from_millis(10),
+        ..of(&server::url(proxy.folder(), &name), "a", SHORT)
+    };
+    let a = PostgresStore::open(&fast).await.unwrap();
+    // It removes nobody.
+    let b = PostgresStore::open(&of(&url, "b", LONG)).await.unwrap();
+    assert_eq!(uses_that_fail(&a).await, 0);
+    proxy.fall_silent();
+    // Meanwhile, the host polls and tries to renew its lease.
+    assert_eq!(uses_that_fail(&a).await, 16);
+    assert!(a.append(&commit(1, 0, 1)).await.is_err());
+    proxy.answer_new_connections();
+    until(async || (uses_that_fail(&a).await == 0).then_some(())).await;
+    until_failure_is(&a, None).await;
+    a.append(&commit(1, 0, 1)).await.unwrap();
+    let renewed = format!(
+        "SELECT renewed_at > '{}' FROM toolgate.hosts WHERE name = 'a'",
+        server::run(&name, "SELECT clock_timestamp()")
+    );
+    until(async || (server::run(&name, &renewed) == "t").then_some(())).await;
+    b.append(&commit(2, 0, 2)).await.unwrap();
+    while !matches!(news(&a).await, News::Commits(_)) {}
+    assert_eq!(get(&a.key_value()).await.as_deref(), Some(b"v".as_slice()));
+    assert_eq!(verified(&a).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hanging_attempt_to_connect_is_given_up() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let (_, proxy, a) = behind_proxy(Duration::from_secs(1)).await;
+    // The new connection waits forever in the middle of its preparation.
+    proxy.hold(b"pg_advisory_lock");
+    proxy.close(true);
+    proxy.close(false);
+    proxy.held().await;
+    until_failure_is(&a, Some(FaultKind::NoAnswer)).await;
+    until_failure_is(&a, None).await;
+    a.append(&commit(1, 0, 1)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_no_longer_keeps_commits_gets_none() {
+    if is_left_out("postgres") {
+        return;
+    }
+    let folder = server::start("");
+    let run = |statement: &str| server::run_at(&folder, "postgres", statement);
+    let store = PostgresStore::open(&of(&server::url(&folder, "postgres"), "a", LONG)).await.unwrap();
+    let number = AtomicU32::new(0);
+    let append = async || {
+        let next = number.load(Ordering::SeqCst);
+        let refused = store.append(&commit(1, next, next.into())).await.err();
+        number.fetch_add(u32::from(refused.is_none()), Ordering::SeqCst);
+        refused
+    };
+    let set = |change: &str| {
+        run(&format!("ALTER SYSTEM {change}"));
+        run("SELECT pg_reload_conf()");
+    };
+    for setting in ["synchronous_commit", "fsync"] {
+        set(&format!("SET {setting} = off"));
+        // The first commits may happen before the session has read the setting.
+        let refused = until(append).await.to_string();
+        assert!(refused.contains(&format!("`{setting} = off`, so a crash of it can undo")), "{refused}");
+        let written = number.load(Ordering::SeqCst).to_string();
+        assert_eq!(run("SELECT position FROM toolgate.head"), written, "nothing is written");
+        assert_eq!(store.health().failure.unwrap().kind, FaultKind::Disk);
+        set(&format!("RESET {setting}"));
+        until_failure_is(&store, None).await;
+        assert!(append().await.is_none());
+    }
+    assert_eq!(verified(&store).await, u64::from(number.into_inner()));
 }

@@ -45,7 +45,7 @@ async fn two() -> Option<(String, PostgresStore, PostgresStore, [OwnerId; 2])> {
     Some((name, PostgresStore::open(&a).await.unwrap(), PostgresStore::open(&b).await.unwrap(), owners))
 }
 
-async fn news(store: &PostgresStore) -> News {
+pub(crate) async fn news(store: &PostgresStore) -> News {
     tokio::time::timeout(PATIENCE, store.news()).await.unwrap()
 }
 

@@ -1,7 +1,8 @@
-//! A proxy that knows a little of PostgreSQL's protocol. It can cut the connection at a `COMMIT`, and hold a request back.
+//! A proxy that knows a little of PostgreSQL's protocol. It can cut the connection at a `COMMIT`, hold a request back, and keep all
+//! answers.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
@@ -61,6 +62,10 @@ struct Shared {
     /// Whether the answer to the request that was held back is lost.
     loses_answer: AtomicBool,
     held: watch::Sender<Held>,
+    /// The number of the next connection.
+    next: AtomicU64,
+    /// Connections with lower numbers get no answers.
+    first_heard: AtomicU64,
 }
 
 pub(crate) struct Proxy {
@@ -85,6 +90,8 @@ impl Proxy {
             hold: Mutex::default(),
             loses_answer: AtomicBool::new(false),
             held: watch::channel(Held::Wanted).0,
+            next: AtomicU64::new(0),
+            first_heard: AtomicU64::new(0),
         });
         let accepting = shared.clone();
         tokio::spawn(async move {
@@ -131,6 +138,16 @@ impl Proxy {
         self.shared.closing.send_replace(());
     }
 
+    /// From now on, requests are taken and no connection gets an answer. None is closed.
+    pub(crate) fn fall_silent(&self) {
+        self.shared.first_heard.store(u64::MAX, Ordering::SeqCst);
+    }
+
+    /// Connections that are made from now on get answers. Those before stay silent.
+    pub(crate) fn answer_new_connections(&self) {
+        self.shared.first_heard.store(self.shared.next.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
     /// Holds the next request back that has these bytes.
     pub(crate) fn hold(&self, bytes: &'static [u8]) {
         *self.shared.hold.lock().unwrap() = Some(bytes);
@@ -158,6 +175,7 @@ impl Proxy {
 }
 
 async fn connection(shared: Arc<Shared>, client: UnixStream) {
+    let number = shared.next.fetch_add(1, Ordering::SeqCst);
     // The server may be down.
     let Ok(server) = UnixStream::connect(&shared.server).await else { return };
     let ((from_client, to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
@@ -165,7 +183,7 @@ async fn connection(shared: Arc<Shared>, client: UnixStream) {
     let (next, following) = watch::channel(Next::Passed);
     tokio::select! {
         () = requests(&shared, from_client, &mut to_server, next) => {}
-        () = answers(&shared, &mut from_server, to_client, following) => {}
+        () = answers(&shared, number, &mut from_server, to_client, following) => {}
         _ = closing.changed() => {}
     }
     if shared.leaves_behind.load(Ordering::Relaxed) {
@@ -212,10 +230,19 @@ async fn requests(shared: &Shared, mut client: OwnedReadHalf, server: &mut Owned
 }
 
 /// Passes the answers on, until one of them is that of a `COMMIT` that must be lost.
-async fn answers(shared: &Shared, server: &mut OwnedReadHalf, mut client: OwnedWriteHalf, next: watch::Receiver<Next>) {
+async fn answers(
+    shared: &Shared,
+    number: u64,
+    server: &mut OwnedReadHalf,
+    mut client: OwnedWriteHalf,
+    next: watch::Receiver<Next>,
+) {
     let mut buffer = vec![0; 1 << 20];
     loop {
         let Ok(size @ 1..) = server.read(&mut buffer).await else { return };
+        if number < shared.first_heard.load(Ordering::SeqCst) {
+            continue;
+        }
         let sent = &buffer[..size];
         let next = *next.borrow();
         if next == Next::OfHeld {
