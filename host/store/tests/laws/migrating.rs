@@ -173,7 +173,10 @@ async fn host_of_format_6_goes_on_beside_a_newer_one() {
     assert_eq!(verified(&store).await, 2);
     // One of format 6 with the name of a newer one replaces its row.
     drop(store);
-    server::run(&name, "UPDATE toolgate.hosts SET name = 'newer' WHERE name = 'old'");
+    server::run(
+        &name,
+        "DELETE FROM toolgate.value_terms WHERE host = 'old'; UPDATE toolgate.hosts SET name = 'newer' WHERE name = 'old'",
+    );
     server::run(&name, "INSERT INTO toolgate.live_plugins VALUES ('newer', '{p}', '{x}')");
     server::run(&name, "DELETE FROM toolgate.hosts WHERE name = 'newer'");
     server::run(&name, &begins.replace("'old'", "'newer'"));
