@@ -201,9 +201,17 @@ fn final_failure_of_the_store_ends_the_host() {
     assert_eq!(host.wait(), Some(75));
     let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
     assert!(log.contains("so the host ends"), "{log}");
+    // Only a person can decide to go on without these commits.
+    for _ in 0..2 {
+        host.start_unready();
+        assert_eq!(host.wait(), Some(74));
+    }
+    let log = fs::read_to_string(host.folder().join("host.log")).unwrap();
+    assert!(log.contains("the database lacks commits that this host relied on"), "{log}");
     server::run(&name, "UPDATE toolgate.head SET position = position + 1");
     host.start();
     assert_eq!(host.admin.get("/v1/status").ok(200)["store"], "ok");
+    assert!(!host.data().join("database-left-at").exists());
 }
 
 #[test]

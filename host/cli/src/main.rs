@@ -51,7 +51,7 @@ First steps:
 
 Exit codes: 0 success; 1 refused or failed; 2 a mistake on the command line or in the configuration; \
 3 the host cannot be reached; 4 the host or this machine failed; 5 a tool of a build is missing or does not work; \
-75 the host must be started again.
+74 the database has lost commits, and a person decides how to go on; 75 the host must be started again.
 
 With --json, a command that fails prints its error as one JSON object on standard output: `ok` (false), `error`, `causes`, `hints`, \
 and the problem's `code` if a host has refused the request. `call` prints a call that failed as its outcome: `error` has `code` and \

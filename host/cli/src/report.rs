@@ -23,6 +23,8 @@ pub(crate) enum Exit {
     HostFault = 4,
     /// A tool that a build needs is missing, or does not work.
     Tools = 5,
+    /// The database lacks commits that the host relied on. Only a person can decide how to go on: `EX_IOERR` of sysexits.h.
+    LostCommits = 74,
     /// The host ends because it must be started again: `EX_TEMPFAIL` of sysexits.h.
     StartAgain = 75,
 }
@@ -124,7 +126,7 @@ impl Report {
             Exit::Refused => "plugin",
             Exit::Usage => "usage",
             Exit::Tools => "tools",
-            Exit::Unreachable | Exit::HostFault | Exit::StartAgain => "host",
+            Exit::Unreachable | Exit::HostFault | Exit::LostCommits | Exit::StartAgain => "host",
         });
         if let Some(Program { command, output }) = self.program.as_deref() {
             value["command"] = json!(command);
@@ -239,6 +241,10 @@ impl<E: Into<anyhow::Error>> From<E> for Report {
             report.exit = Exit::Usage;
             report.hints.extend(config.hint().map(str::to_owned));
             report.hints.push("`toolgate config --schema` prints every key of the file".into());
+        }
+        #[cfg(feature = "postgres")]
+        if let Some(OpenError::Database(store::PostgresError::LostCommits { .. })) = error.downcast_ref() {
+            report.exit = Exit::LostCommits;
         }
         let is_of = |kind: ErrorKind| {
             error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == kind))

@@ -28,7 +28,7 @@ pub use self::portable::{DOCUMENTS, ExportError, ImportError, MAX_RECORD, Moved,
 #[cfg(feature = "postgres")]
 pub use self::postgres::{
     DatabaseTime, Documents, HostIdentity, PostgresError, PostgresSettings, PostgresStore, SharedComponents,
-    export_database, import_database,
+    authorities, export_database, import_database,
 };
 pub use self::sled::{
     BESIDE, Inconsistency, MAX_READ_THREADS, SalvageError, Salvaged, SledStore, StoreCheck, VerifyError, import,

@@ -19,6 +19,7 @@ mod hosts;
 mod import;
 mod inbox;
 mod indexes;
+mod left;
 mod life;
 mod live_plugins;
 mod load;
@@ -56,6 +57,7 @@ use domain::{Timestamp, TurnId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::components::SharedComponents;
+pub use self::connect::authorities;
 pub use self::documents::Documents;
 pub use self::error::PostgresError;
 pub use self::export::export as export_database;

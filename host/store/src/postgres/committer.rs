@@ -18,12 +18,14 @@ use dispatch::ports::{AppendError, FaultKind, Position, StoreFault};
 use domain::TurnId;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use uuid::Uuid;
 
 use super::connect::Connector;
 use super::error::PostgresError;
 use super::fault::no_answer;
 use super::fence::{Fence, Known, Mark};
 use super::hosts::leave;
+use super::left;
 use super::load::{Begun, load};
 use super::plan::Plan;
 use super::session::{Failure, Session};
@@ -80,6 +82,8 @@ pub(super) struct Committer {
     last: Mark,
     /// The mark of a transaction without commits whose answer was lost. Nobody relies on it.
     in_doubt: Option<Mark>,
+    /// The marks of transactions after it that may have happened.
+    unanswered: Vec<Uuid>,
     fence: Arc<Fence>,
     /// The time for one transaction, and for a new connection after a loss.
     deadline: Duration,
@@ -120,8 +124,8 @@ impl Committer {
         (failed, final_failure): (watch::Sender<Option<StoreFault>>, watch::Sender<Option<StoreFault>>),
         counters: Arc<Counters>,
     ) -> Self {
-        let (session, in_doubt, pause) = (Some(session), None, WATCH);
-        Self { connector, session, last, in_doubt, fence, deadline, failed, final_failure, pause, counters }
+        let (session, in_doubt, unanswered, pause) = (Some(session), None, Vec::new(), WATCH);
+        Self { connector, session, last, in_doubt, unanswered, fence, deadline, failed, final_failure, pause, counters }
     }
 
     /// Returns when all senders of `queue` are dropped and the queue is empty. The host has then left, and its lock is free.
@@ -311,6 +315,7 @@ impl Committer {
         let fault = match timeout(self.deadline, write(session, &self.connector.me, own.run, &state, mark)).await {
             Ok(Ok(())) => {
                 self.last = mark;
+                self.unanswered.clear();
                 return Outcome::Committed(answers);
             }
             Ok(Err(Failure::Refused(fault))) => return Outcome::Refused(fault),
@@ -319,6 +324,7 @@ impl Committer {
             Ok(Err(Failure::Lost(fault))) => fault,
             Err(_) => no_answer("commit"),
         };
+        self.unanswered.push(mark.id);
         self.disconnect();
         Outcome::Unknown(Sent { mark, answers, fault })
     }
@@ -454,6 +460,7 @@ impl Committer {
         }
         self.failed.send_replace(Some(fault.clone()));
         if is_final {
+            left::keep(&self.connector.me, self.last, &self.unanswered);
             self.final_failure.send_replace(Some(fault.clone()));
         }
         fault

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use percent_encoding::percent_decode_str;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{Config, Row};
 
@@ -13,7 +14,7 @@ use super::fault::reason;
 use super::fence::{Fence, Known, OwnRow};
 use super::hosts::{self, Me};
 use super::lock::Lock;
-use super::migrate::{SCHEMA, found, migrate};
+use super::migrate::{SCHEMA, found, make_or_check, migrate};
 use super::servers::Servers;
 use super::session::Session;
 use super::settings::PostgresSettings;
@@ -89,12 +90,12 @@ impl Connector {
         (self.config.clone(), self.servers.clone())
     }
 
-    /// Checks the server, and makes the tables unless they are there.
+    /// Checks the server and the tables. Makes the tables if there are none.
     pub(super) async fn check(&self) -> Result<(), PostgresError> {
         let session = self.session().await?;
         let checked = async {
             check_server(&session).await?;
-            migrate(&session, self.lock_wait, self.me.lease, None).await
+            make_or_check(&session, self.lock_wait, self.me.lease).await
         };
         let checked = checked.await;
         session.close();
@@ -220,10 +221,10 @@ fn parsed(url: &str) -> Result<(Config, Option<PathBuf>), PostgresError> {
     }
     let (before, query) = url.split_once('?').unwrap_or((url, ""));
     // A later parameter replaces an earlier one.
-    let (mut authorities, mut has_mode, mut parameters) = (None, false, vec![KEEPALIVES]);
+    let (mut has_mode, mut parameters) = (false, vec![KEEPALIVES]);
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         match parameter.split_once('=') {
-            Some(("sslrootcert", path)) => authorities = Some(PathBuf::from(path)),
+            Some(("sslrootcert", _)) => {}
             // Certificates are verified in each mode with TLS.
             Some(("sslmode", mode)) => {
                 has_mode = true;
@@ -245,7 +246,15 @@ fn parsed(url: &str) -> Result<(Config, Option<PathBuf>), PostgresError> {
     if !has_mode {
         config.ssl_mode(if is_tcp { SslMode::Require } else { SslMode::Disable });
     }
-    Ok((config, authorities))
+    Ok((config, authorities(url)))
+}
+
+/// The file with the authorities of the server's certificate, in a connection string.
+#[must_use]
+pub fn authorities(url: &str) -> Option<PathBuf> {
+    let (_, query) = url.split_once('?')?;
+    let path = query.split('&').filter_map(|parameter| parameter.strip_prefix("sslrootcert=")).next_back()?;
+    Some(percent_decode_str(path).decode_utf8_lossy().into_owned().into())
 }
 
 /// The server in words, without the password.
@@ -266,7 +275,7 @@ async fn check_server(session: &Session) -> Result<(), PostgresError> {
 const SETTINGS: &str = "SELECT current_setting('server_version_num')::int AS number, \
     current_setting('server_version') AS version, current_setting('server_encoding') AS encoding, \
     current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
-    current_setting('full_page_writes') AS full_page_writes, \
+    current_setting('full_page_writes') AS full_page_writes, current_setting('search_path') AS search_path, \
     pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only";
 
 struct Settings {
@@ -276,6 +285,7 @@ struct Settings {
     fsync: String,
     synchronous_commit: String,
     full_page_writes: String,
+    search_path: String,
     is_read_only: bool,
 }
 
@@ -293,6 +303,7 @@ impl Settings {
             fsync: text("fsync")?,
             synchronous_commit: text("synchronous_commit")?,
             full_page_writes: text("full_page_writes")?,
+            search_path: text("search_path")?,
             is_read_only: row.try_get("is_read_only").map_err(unreadable)?,
         })
     }
@@ -310,6 +321,10 @@ pub(super) fn check_disk(fsync: &str, synchronous_commit: &str) -> Result<(), Po
 fn check(settings: &Settings) -> Result<(), PostgresError> {
     if settings.number < OLDEST {
         return Err(PostgresError::TooOld(settings.version.clone()));
+    }
+    // It comes with the timeouts of the session.
+    if settings.search_path != SCHEMA {
+        return Err(PostgresError::Options);
     }
     if settings.is_read_only {
         return Err(PostgresError::ReadOnly);
@@ -361,6 +376,8 @@ mod tests {
     fn file_of_authorities_is_not_for_the_server() {
         let (_, authorities) = parsed("postgres://u@db/t?sslrootcert=/etc/ca.pem&connect_timeout=3").unwrap();
         assert_eq!(authorities, Some(PathBuf::from("/etc/ca.pem")));
+        let (_, encoded) = parsed("postgres://u@db/t?sslrootcert=%2Fetc%2Four%20own%26ca.pem").unwrap();
+        assert_eq!(encoded, Some(PathBuf::from("/etc/our own&ca.pem")));
         let missing = Tls::new(Some(std::path::Path::new("/missing.pem"))).map(|_| ()).unwrap_err();
         assert!(missing.starts_with("sslrootcert /missing.pem: "), "{missing}");
     }
@@ -386,6 +403,7 @@ mod tests {
             fsync: "on".into(),
             synchronous_commit: "remote_apply".into(),
             full_page_writes: "off".into(),
+            search_path: SCHEMA.into(),
             is_read_only: false,
         };
         assert!(check(&good()).is_ok());
@@ -399,6 +417,8 @@ mod tests {
         }
         let standby = Settings { is_read_only: true, ..good() };
         assert!(matches!(check(&standby), Err(PostgresError::ReadOnly)));
+        let pool = Settings { search_path: "\"$user\", public".into(), ..good() };
+        assert!(matches!(check(&pool), Err(PostgresError::Options)));
         let latin = Settings { encoding: "LATIN1".into(), ..good() };
         assert!(matches!(check(&latin), Err(PostgresError::Encoding(_))));
     }

@@ -1,5 +1,7 @@
 //! Why a database cannot be used.
 
+use std::path::PathBuf;
+
 use super::session::Failure;
 use crate::portable::{ExportError, ImportError};
 
@@ -24,6 +26,12 @@ pub enum PostgresError {
          the server, this database and this user"
     )]
     Unsafe { setting: &'static str },
+    /// A pool in between keeps the settings of the connection back. Without its timeouts, a host that is paused stops all others.
+    #[error(
+        "the settings of the connection do not arrive at the database server, as with a pool that ignores `options`; connect to the \
+         server itself"
+    )]
+    Options,
     /// The database stores text in another encoding.
     #[error(
         "the database has the encoding {0}, and this host needs UTF8; create another with `CREATE DATABASE … ENCODING 'UTF8'`"
@@ -64,10 +72,23 @@ pub enum PostgresError {
     #[error(
         "the database is not as this host left it: it is at position {found} of the audit, and this host left it at {left}. \
          It was restored, another server without the last commits took over, or a commit happened that was answered with an \
-         error. Make sure that it is the right database; then start the host again, which goes on \
-         from what the database has"
+         error; start the host again, which refuses a database without the commits that this host relied on"
     )]
     Changed { found: u64, left: u64 },
+    /// The database lacks commits that the host relied on before it ended.
+    #[error(
+        "the database lacks commits that this host relied on: this host left it at position {left} of the audit, and it is at \
+         {found}. It was restored, or another server without the last commits took over. Bring the right database back, and \
+         start the host again. Or remove {}: then the host goes on without these commits",
+        .file.display()
+    )]
+    LostCommits { file: PathBuf, left: u64, found: u64 },
+    /// The file that says where the host left the database cannot be read.
+    #[error(
+        "{} says where this host left the database, and cannot be read: {reason}; if the database has all commits, remove the file",
+        .file.display()
+    )]
+    Left { file: PathBuf, reason: String },
     /// The server has lost writes of plugins that it had confirmed.
     #[error(
         "the database server has lost data of plugins that they had written since the last commit, as after a crash of it; \

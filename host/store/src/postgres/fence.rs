@@ -82,7 +82,7 @@ impl Fence {
     ///
     /// If the row of the earlier terms is lost, the server has crashed, or another server took its place, and writes may be lost too.
     /// Then the number of writes at that time was lower than this host has seen. Nobody could write before the first host had begun
-    /// a term and stored the number, so no later writes hide the loss.
+    /// a term. It stores the number for each host that is alive, so neither later writes nor the end of that host hide the loss.
     pub(super) async fn begin(&self, session: &Session, owner: Uuid) -> Result<(), PostgresError> {
         let refused = PostgresError::refused;
         // Before the statement: what the server confirms in a term that it knows may be missing in the answer.
@@ -104,9 +104,16 @@ impl Fence {
     }
 }
 
-const BEGIN: &str = "WITH first AS (SELECT coalesce(min(base), (SELECT writes FROM value_writes)) AS base FROM value_terms) \
-    INSERT INTO value_terms (host, term, base) SELECT name, gen_random_uuid(), base FROM first CROSS JOIN hosts \
-    WHERE name = $1 AND owner = $2 ON CONFLICT (host) DO UPDATE SET term = excluded.term RETURNING id, term, base";
+/// The hosts that have no row yet get one with the same number, and a term that nobody knows. A host that is removed meanwhile is
+/// left out. The order of the names is that in which all hosts lock the rows.
+const BEGIN: &str = "WITH own AS (SELECT name FROM hosts WHERE name = $1 AND owner = $2), \
+    others AS (SELECT name FROM hosts WHERE name <> $1 AND NOT EXISTS (SELECT FROM value_terms WHERE host = name) \
+    FOR KEY SHARE SKIP LOCKED), \
+    first AS (SELECT coalesce(min(base), (SELECT writes FROM value_writes)) AS base FROM value_terms), \
+    begun AS (INSERT INTO value_terms AS present (host, term, base) SELECT name, gen_random_uuid(), base FROM first CROSS JOIN \
+    (SELECT name FROM own UNION ALL SELECT name FROM others WHERE EXISTS (SELECT FROM own)) AS alive ORDER BY name \
+    ON CONFLICT (host) DO UPDATE SET term = CASE present.host WHEN $1 THEN excluded.term ELSE present.term END \
+    RETURNING host, id, term, base) SELECT id, term, base FROM begun WHERE host = $1";
 
 pub(super) const STATEMENTS: &[&str] = &[BEGIN];
 

@@ -1,6 +1,7 @@
 //! The row of this host among those of all hosts. It is made at the start. As long as it exists, the host is alive. Each transaction
 //! of commits locks it, right after the head.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dispatch::ports::StoreFault;
@@ -9,6 +10,7 @@ use uuid::Uuid;
 
 use super::error::PostgresError;
 use super::fence::{Fence, Known, OwnRow};
+use super::left;
 use super::migrate;
 use super::rows::{self, column, damaged, uuid};
 use super::session::{Failure, Session};
@@ -19,11 +21,13 @@ use super::settings::{HostIdentity, PostgresSettings};
 pub(super) struct Me {
     pub(super) identity: HostIdentity,
     pub(super) lease: Duration,
+    /// Says where the last host on the data folder left the database, if it failed.
+    pub(super) left: Option<PathBuf>,
 }
 
 impl Me {
     pub(super) fn new(settings: &PostgresSettings) -> Self {
-        Self { identity: settings.host.clone(), lease: settings.lease }
+        Self { identity: settings.host.clone(), lease: settings.lease, left: settings.left.clone() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -79,6 +83,7 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
     session.query(LOCK, &[]).await.map_err(refused(ATTEMPTED))?;
     // Another host may have migrated the tables since they were looked at.
     migrate::found(session).await?.is_usable()?;
+    left::check(session, me).await?;
     let HostIdentity { version, address, config, key, .. } = &me.identity;
     let (config, key) = (config.as_bytes().as_slice(), key.as_bytes().as_slice());
     let others = session.query(OTHER_KEY, &[&me.name(), &key]).await.map_err(refused(ATTEMPTED))?;
@@ -92,6 +97,7 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
         .await
         .map_err(refused(ATTEMPTED))?;
     session.run(COMMIT).await.map_err(refused(ATTEMPTED))?;
+    left::remove(me);
     let own = made.first().ok_or_else(|| damaged("the head of the audit")).and_then(OwnRow::read);
     own.map_err(Failure::from).map_err(refused(ATTEMPTED))
 }

@@ -83,6 +83,15 @@ pub(super) async fn migrate(
     Lock::TABLES.free(session).await
 }
 
+/// Makes the tables if there are none, for a command that is no host. Only the start of a host migrates older ones.
+pub(super) async fn make_or_check(session: &Session, wait: Duration, lease: Duration) -> Result<(), PostgresError> {
+    let found = found(session).await?;
+    if found.version == 0 {
+        return migrate(session, wait, lease, None).await;
+    }
+    if found.is_usable()? { Ok(()) } else { Err(PostgresError::NotMigrated { found: found.version, known: KNOWN }) }
+}
+
 /// Checks that the tables have the newest format, and changes nothing. An export would leave out what a newer format has.
 pub(super) async fn check(session: &Session) -> Result<(), PostgresError> {
     let found = found(session).await?.version;

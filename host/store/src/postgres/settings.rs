@@ -1,6 +1,7 @@
 //! The operator's settings of the store, and the name by which other hosts know this one.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::{Digest, OwnerId};
@@ -41,6 +42,9 @@ pub struct PostgresSettings {
     pub host: HostIdentity,
     /// How long a host that says nothing is treated as alive. Then another host recovers its calls.
     pub lease: Duration,
+    /// The file that says where the host left the database, while it must be started again. The next start compares the database
+    /// with it. `None`: nothing is compared.
+    pub left: Option<PathBuf>,
     /// The time between two looks for commits of other hosts, as long as no hint of one arrives.
     #[doc(hidden)]
     pub poll: Duration,
@@ -49,7 +53,7 @@ pub struct PostgresSettings {
 /// Without the password and the connection string, which may contain it.
 impl fmt::Debug for PostgresSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, password: _, readers, values, deadline, lock_wait, host, lease, poll } = self;
+        let Self { url: _, password: _, readers, values, deadline, lock_wait, host, lease, left, poll } = self;
         f.debug_struct("PostgresSettings")
             .field("readers", readers)
             .field("values", values)
@@ -57,6 +61,7 @@ impl fmt::Debug for PostgresSettings {
             .field("lock_wait", lock_wait)
             .field("host", host)
             .field("lease", lease)
+            .field("left", left)
             .field("poll", poll)
             .finish_non_exhaustive()
     }
@@ -82,6 +87,7 @@ impl PostgresSettings {
                 key: Digest::of([]),
             },
             lease: Duration::from_secs(15),
+            left: None,
             poll: Duration::from_secs(1),
         }
     }

@@ -16,7 +16,7 @@ use crate::hosts::{LONG, of, until};
 use crate::machine::is_left_out;
 use crate::on_server::{settings, verified};
 use crate::server;
-use crate::store::{NamespaceQuota, PostgresSettings, PostgresStore};
+use crate::store::{Documents, NamespaceQuota, PostgresError, PostgresSettings, PostgresStore};
 
 const FORMATS: [&str; 6] = [
     include_str!("../../src/postgres/schema/1.sql"),
@@ -94,6 +94,12 @@ async fn database_of_each_older_format_is_migrated() {
             with(events(1, 0, vec![start(1)]), [owner("ann"), call_of(1, "a"), open(1), unfinished(1), counted()]);
         let second = with(events(2, 0, vec![start(2)]), [call_of(2, "x"), unfinished(2), counted()]);
         let (name, url) = database(format, &[first, second]).await;
+        let of_command = Documents::connect(&settings(url.clone())).await.map(drop).unwrap_err();
+        let found = i32::try_from(format).unwrap();
+        assert!(
+            matches!(of_command, PostgresError::NotMigrated { found: said, known: 7 } if said == found),
+            "{of_command}"
+        );
         let store = PostgresStore::open(&settings(url)).await.unwrap();
         let used = Footprint { turns: 2, bytes: 14, suspensions: 0 };
         assert_eq!(store.open_turns(Some(&principal("ann"))).await.unwrap(), Some(used), "{format}");
@@ -173,7 +179,10 @@ async fn host_of_format_6_goes_on_beside_a_newer_one() {
     assert_eq!(verified(&store).await, 2);
     // One of format 6 with the name of a newer one replaces its row.
     drop(store);
-    server::run(&name, "UPDATE toolgate.hosts SET name = 'newer' WHERE name = 'old'");
+    server::run(
+        &name,
+        "DELETE FROM toolgate.value_terms WHERE host = 'old'; UPDATE toolgate.hosts SET name = 'newer' WHERE name = 'old'",
+    );
     server::run(&name, "INSERT INTO toolgate.live_plugins VALUES ('newer', '{p}', '{x}')");
     server::run(&name, "DELETE FROM toolgate.hosts WHERE name = 'newer'");
     server::run(&name, &begins.replace("'old'", "'newer'"));

@@ -257,10 +257,13 @@ async fn values_that_a_crash_lost_are_noticed() {
         crash(&folder);
         let is_lost = run("SELECT convert_from(value, 'UTF8') FROM toolgate.plugin_values") == "kept";
         if is_lost {
-            // Another host has not seen the value. It comes back first, and writes more than was lost.
+            // Another host has not seen the value. It comes back first, writes more than was lost, and leaves.
             for _ in 0..10 {
                 while set(&other.key_value(), b"of the other").await.is_err() {}
             }
+            drop(other);
+            let other = open(server::url(&folder, "postgres"), "b").await;
+            set(&other.key_value(), b"of the next").await.unwrap();
             proxy.close(false);
             until_failure_is(&store, Some(FaultKind::Disk)).await;
             assert_final(&store, "has lost data of plugins").await;

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use dispatch::ports::{AppendError, Audit as _, FaultKind, Health as _, Log as _, Position};
 
+use tempfile::TempDir;
+
 use crate::given::commit;
 use crate::machine::is_left_out;
-use crate::on_server::{behind_proxy, settings, until_failure_is, verified};
-use crate::proxy::Cut;
+use crate::on_server::{behind_proxy, refusal, settings, until_failure_is, verified};
+use crate::proxy::{Cut, Proxy};
 use crate::server;
-use crate::store::{KeyValue, KeyValueError, NamespaceQuota, PostgresSettings, PostgresStore};
+use crate::store::{KeyValue, KeyValueError, NamespaceQuota, PostgresError, PostgresSettings, PostgresStore};
 
 /// Short, because these tests wait until it is over.
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -68,18 +70,40 @@ fn restore(name: &str, table: &str) {
     server::run(name, &format!("UPDATE toolgate.hosts {set} {table}), mark = (SELECT mark FROM {table})"));
 }
 
+/// The settings of a host with a data folder, which it keeps over its starts.
+fn with_folder(database: &str) -> (TempDir, PostgresSettings) {
+    let folder = tempfile::tempdir().unwrap();
+    let left = Some(folder.path().join("left"));
+    (folder, PostgresSettings { left, ..settings(server::url(server::folder(), database)) })
+}
+
+/// A start is refused until the file is removed. Then the host goes on.
+async fn goes_on_without_the_file(settings: &PostgresSettings, (left, found): (u64, u64)) -> PostgresStore {
+    for _ in 0..2 {
+        let refused = refusal(settings).await;
+        let PostgresError::LostCommits { left: of_host, found: of_database, file } = refused else {
+            panic!("{refused}")
+        };
+        assert_eq!((of_host, of_database, Some(&file)), (left, found, settings.left.as_ref()));
+    }
+    std::fs::remove_file(settings.left.as_ref().unwrap()).unwrap();
+    PostgresStore::open(settings).await.unwrap()
+}
+
 /// Two commits, of which the database then loses the second.
-async fn rewound(between: impl FnOnce(&str)) -> (String, PostgresStore) {
-    let (name, url) = server::database();
-    let store = PostgresStore::open(&settings(url)).await.unwrap();
+async fn rewound(between: impl FnOnce(&str)) -> (String, PostgresStore, (TempDir, PostgresSettings)) {
+    let (name, _) = server::database();
+    let of_host = with_folder(&name);
+    let store = PostgresStore::open(&of_host.1).await.unwrap();
     store.append(&commit(1, 0, 1)).await.unwrap();
     save(&name, "earlier");
     store.append(&commit(1, 1, 2)).await.unwrap();
     save(&name, "later");
+    server::run(&name, "CREATE TABLE removed AS SELECT * FROM toolgate.commits WHERE position = 2");
     server::run(&name, "DELETE FROM toolgate.commits WHERE position = 2");
     restore(&name, "earlier");
     between(&name);
-    (name, store)
+    (name, store, of_host)
 }
 
 const CHANGED: &str = "it is at position 1 of the audit, and this host left it at 2";
@@ -89,12 +113,17 @@ async fn idle_host_notices_that_commits_are_lost() {
     if is_left_out("postgres") {
         return;
     }
-    let (name, store) = rewound(end_writer).await;
+    let (name, store, (_folder, settings)) = rewound(end_writer).await;
     until_failure_is(&store, Some(FaultKind::Disk)).await;
     // It is too late now: only a person knows what has happened.
     restore(&name, "later");
     assert_final(&store, CHANGED).await;
     assert_eq!(store.health().failures, 1);
+    drop(store);
+    // The right database is back, so nobody has to decide anything.
+    server::run(&name, "INSERT INTO toolgate.commits SELECT * FROM removed");
+    PostgresStore::open(&settings).await.unwrap();
+    assert!(!settings.left.unwrap().exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,11 +131,11 @@ async fn no_commit_follows_on_lost_commits() {
     if is_left_out("postgres") {
         return;
     }
-    let (name, store) = rewound(|_| {}).await;
+    let (_, store, (_folder, settings)) = rewound(|_| {}).await;
     assert!(store.append(&commit(1, 2, 3)).await.is_err());
     assert_final(&store, CHANGED).await;
     drop(store);
-    let store = PostgresStore::open(&settings(server::url(server::folder(), &name))).await.unwrap();
+    let store = goes_on_without_the_file(&settings, (2, 1)).await;
     store.append(&commit(1, 1, 3)).await.unwrap();
     assert_eq!(verified(&store).await, 2);
 }
@@ -116,8 +145,9 @@ async fn lost_rows_are_noticed() {
     if is_left_out("postgres") {
         return;
     }
-    let (name, url) = server::database();
-    let store = PostgresStore::open(&settings(url)).await.unwrap();
+    let (name, _) = server::database();
+    let (_folder, settings) = with_folder(&name);
+    let store = PostgresStore::open(&settings).await.unwrap();
     store.append(&commit(1, 0, 1)).await.unwrap();
     save(&name, "earlier");
     // A transaction without facts leaves the position and the hash as they are.
@@ -125,6 +155,8 @@ async fn lost_rows_are_noticed() {
     restore(&name, "earlier");
     assert!(store.append(&commit(1, 1, 2)).await.is_err());
     assert_final(&store, "it is at position 1 of the audit, and this host left it at 1").await;
+    drop(store);
+    goes_on_without_the_file(&settings, (1, 1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,7 +165,12 @@ async fn commit_that_was_answered_with_an_error_is_noticed() {
         return;
     }
     for cut in [Cut::BeforeCommit, Cut::BehindCommit] {
-        let (name, proxy, store) = behind_proxy(DEADLINE).await;
+        let (name, _) = server::database();
+        let (_folder, settings) = with_folder(&name);
+        let proxy = Proxy::start(server::folder()).await;
+        let url = server::url(proxy.folder(), &name);
+        let store =
+            PostgresStore::open(&PostgresSettings { url, deadline: DEADLINE, ..settings.clone() }).await.unwrap();
         store.append(&commit(1, 0, 1)).await.unwrap();
         proxy.cut_and_close(cut);
         let Err(AppendError::Fault(fault)) = store.append(&commit(1, 1, 2)).await else { panic!("no server answers") };
@@ -143,7 +180,7 @@ async fn commit_that_was_answered_with_an_error_is_noticed() {
             until_failure_is(&store, Some(FaultKind::Disk)).await;
             assert_final(&store, "it is at position 2 of the audit, and this host left it at 1").await;
             drop(store);
-            let store = PostgresStore::open(&settings(server::url(server::folder(), &name))).await.unwrap();
+            let store = PostgresStore::open(&settings).await.unwrap();
             assert_eq!(store.head().await.unwrap().position, Position(2));
         } else {
             until_failure_is(&store, None).await;

@@ -175,8 +175,10 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
     files.extend(source.file().map(|file| ("the configuration file".to_owned(), file.to_owned())));
     let tls = config.server.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
     files.extend(tls.map(|file| ("the TLS file".to_owned(), file.clone())));
-    let authorities = config.store.iter().filter_map(|table| table.authorities());
-    files.extend(authorities.map(|file| ("the authorities of the store in".to_owned(), file.to_owned())));
+    #[cfg(feature = "postgres")]
+    let authorities = config.store.iter().filter_map(super::store::StoreTable::authorities);
+    #[cfg(feature = "postgres")]
+    files.extend(authorities.map(|file| ("the authorities of the store in".to_owned(), file)));
     files.extend(config.policies.files.iter().map(|file| ("the rules in".to_owned(), beside(file))));
     let named = |table: &super::ComponentTable| (format!("the policy {}", table.name), beside(&table.file));
     files.extend(config.policies.component.iter().map(named));

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+#[cfg(feature = "postgres")]
+use std::path::Path;
+use std::path::PathBuf;
 
 #[cfg(feature = "postgres")]
 use domain::{Digest, OwnerId};
@@ -71,9 +73,9 @@ impl StoreTable {
 
     /// The file with the authorities of the server's certificate, relative to the working folder of the host. It decides which
     /// server gets the password and keeps the turns.
-    pub(super) fn authorities(&self) -> Option<&Path> {
-        let (_, query) = self.url.split_once('?')?;
-        query.split('&').filter_map(|parameter| parameter.strip_prefix("sslrootcert=")).next_back().map(Path::new)
+    #[cfg(feature = "postgres")]
+    pub(super) fn authorities(&self) -> Option<PathBuf> {
+        ::store::authorities(&self.url)
     }
 }
 
@@ -197,7 +199,8 @@ impl Config {
             config: self.shared_digest(&secret)?,
             key: Digest::from_bytes(secret.derived("hosts")),
         };
-        Ok(Some(::store::PostgresSettings { host, ..settings }))
+        let left = Some(data.join("database-left-at"));
+        Ok(Some(::store::PostgresSettings { host, left, ..settings }))
     }
 
     /// The secret of a host that shares none: no other host has it, so it is alone on its database.
