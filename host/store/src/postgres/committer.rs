@@ -460,7 +460,8 @@ impl Committer {
         }
         self.failed.send_replace(Some(fault.clone()));
         if is_final {
-            left::keep(&self.connector.me, self.last, &self.unanswered);
+            let me = &self.connector.me;
+            left::keep(me.left.as_deref(), me.owner(), self.last, &self.unanswered);
             self.final_failure.send_replace(Some(fault.clone()));
         }
         fault

@@ -90,7 +90,7 @@ impl Connector {
         (self.config.clone(), self.servers.clone())
     }
 
-    /// Checks the server and the tables. Makes the tables if there are none.
+    /// Checks the server and the tables. Makes the tables unless they exist.
     pub(super) async fn check(&self) -> Result<(), PostgresError> {
         let session = self.session().await?;
         let checked = async {

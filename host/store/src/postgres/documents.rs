@@ -36,7 +36,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Connects to a server and checks it. Makes the tables if there are none. Refuses those that the start of a host would migrate.
+    /// Connects to a server and checks it. Makes the tables unless they exist. Refuses tables that the start of a host would migrate.
     ///
     /// # Errors
     /// [`PostgresError`].

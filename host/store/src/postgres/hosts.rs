@@ -83,7 +83,7 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
     session.query(LOCK, &[]).await.map_err(refused(ATTEMPTED))?;
     // Another host may have migrated the tables since they were looked at.
     migrate::found(session).await?.is_usable()?;
-    left::check(session, me).await?;
+    left::check(session, me.left.as_deref(), me.name()).await?;
     let HostIdentity { version, address, config, key, .. } = &me.identity;
     let (config, key) = (config.as_bytes().as_slice(), key.as_bytes().as_slice());
     let others = session.query(OTHER_KEY, &[&me.name(), &key]).await.map_err(refused(ATTEMPTED))?;
@@ -97,7 +97,7 @@ async fn register(session: &Session, me: &Me) -> Result<OwnRow, PostgresError> {
         .await
         .map_err(refused(ATTEMPTED))?;
     session.run(COMMIT).await.map_err(refused(ATTEMPTED))?;
-    left::remove(me);
+    left::remove(me.left.as_deref());
     let own = made.first().ok_or_else(|| damaged("the head of the audit")).and_then(OwnRow::read);
     own.map_err(Failure::from).map_err(refused(ATTEMPTED))
 }

@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use super::error::PostgresError;
 use super::fence::Mark;
-use super::hosts::Me;
 use super::rows::{self, column};
 use super::session::{Failure, Session};
 
@@ -29,10 +28,10 @@ const FOUND: &str = "SELECT head.position AS head, commits.hash, hosts.mark FROM
     LEFT JOIN hosts ON name = $2 AND owner::text = $3";
 
 /// Writes the file of a host that has failed. `unanswered` are the marks of transactions after the last one that may have happened.
-pub(super) fn keep(me: &Me, last: Mark, unanswered: &[Uuid]) {
-    let Some(file) = &me.left else { return };
+pub(super) fn keep(file: Option<&Path>, owner: Uuid, last: Mark, unanswered: &[Uuid]) {
+    let Some(file) = file else { return };
     let marks = std::iter::once(&last.id).chain(unanswered).map(Uuid::to_string).collect();
-    let left = Left { head: last.head.to_string(), owner: me.owner().to_string(), marks };
+    let left = Left { head: last.head.to_string(), owner: owner.to_string(), marks };
     if let Err(error) = left.write(file) {
         let file = file.display();
         tracing::error!(%file, %error, "the next start cannot find out whether the database lacks commits");
@@ -40,8 +39,8 @@ pub(super) fn keep(me: &Me, last: Mark, unanswered: &[Uuid]) {
 }
 
 /// A host has started.
-pub(super) fn remove(me: &Me) {
-    if let Some(file) = &me.left
+pub(super) fn remove(file: Option<&Path>) {
+    if let Some(file) = file
         && let Err(error) = fs::remove_file(file)
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -62,8 +61,8 @@ impl Left {
 }
 
 /// Refuses a database that lacks what the host of this name relied on. The session has the lock of the head.
-pub(super) async fn check(session: &Session, me: &Me) -> Result<(), PostgresError> {
-    let Some(file) = &me.left else { return Ok(()) };
+pub(super) async fn check(session: &Session, file: Option<&Path>, name: &str) -> Result<(), PostgresError> {
+    let Some(file) = file else { return Ok(()) };
     let unreadable = |reason: String| PostgresError::Left { file: file.to_owned(), reason };
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
@@ -73,7 +72,7 @@ pub(super) async fn check(session: &Session, me: &Me) -> Result<(), PostgresErro
     let left: Left = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
     let head = left.head.parse::<Checkpoint>().map_err(|error| unreadable(error.to_string()))?;
     let position = head.position.ok_or_else(|| unreadable("it has no position".to_owned()))?;
-    let found = session.query(FOUND, &[&rows::signed(position.0), &me.name(), &left.owner]).await;
+    let found = session.query(FOUND, &[&rows::signed(position.0), &name, &left.owner]).await;
     let compared = found.and_then(|found| {
         let row = found.first().ok_or_else(|| rows::damaged("the head of the audit"))?;
         let hash: Option<Vec<u8>> = column(row, "hash")?;

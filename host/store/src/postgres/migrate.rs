@@ -83,7 +83,7 @@ pub(super) async fn migrate(
     Lock::TABLES.free(session).await
 }
 
-/// Makes the tables if there are none, for a command that is no host. Only the start of a host migrates older ones.
+/// Makes the tables unless they exist, for a command that is no host. Only the start of a host migrates older ones.
 pub(super) async fn make_or_check(session: &Session, wait: Duration, lease: Duration) -> Result<(), PostgresError> {
     let found = found(session).await?;
     if found.version == 0 {
