@@ -350,7 +350,7 @@ fn database(folder: &Path) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_be_salvaged_is_a_whole_store() {
-    const PARTS: usize = 12;
+    const PARTS: usize = 24;
     let whole = tempfile::tempdir().unwrap();
     written(whole.path()).await;
     drop(opened(whole.path()));
