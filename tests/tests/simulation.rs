@@ -75,7 +75,7 @@ struct Began {
 }
 
 impl Began {
-    /// A host runs no call of another one that is alive, whatever its clock says about leases.
+    /// A host runs no call of another one that is alive, also if its clock says that a lease has ended.
     fn check(&self, before: &[Self], cluster: &Cluster) {
         let is_current = |run: &&Self| run.call == self.call && !cluster.has_ended(run.owner);
         let current = before.iter().find(is_current).filter(|_| !cluster.has_ended(self.owner));

@@ -176,7 +176,7 @@ fn files_of_host(config: &Config, source: &Source) -> Vec<(String, PathBuf)> {
     let tls = config.server.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
     files.extend(tls.map(|file| ("the TLS file".to_owned(), file.clone())));
     #[cfg(feature = "postgres")]
-    let authorities = config.store.iter().filter_map(super::StoreTable::authorities);
+    let authorities = config.store.iter().filter_map(|table| ::store::authorities(&table.url));
     #[cfg(feature = "postgres")]
     files.extend(authorities.map(|file| ("the authorities of the store in".to_owned(), file)));
     files.extend(config.policies.files.iter().map(|file| ("the rules in".to_owned(), beside(file))));

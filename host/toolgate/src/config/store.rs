@@ -35,7 +35,7 @@ pub struct StoreTable {
     /// The file with the password, relative to the configuration. A line break at its end is ignored.
     #[serde(default)]
     pub password_file: Option<PathBuf>,
-    /// The number of connections for reads. A host has 13 others besides. Default: 8.
+    /// The number of connections for reads. A host has 12 others besides. Default: 8.
     #[serde(default)]
     pub connections: Option<NonZeroU32>,
     /// The name of this host among the hosts on the database: 1 to 64 letters, digits, `-`, `_` and `.`. Default: "toolgate".
@@ -69,13 +69,6 @@ impl StoreTable {
     #[must_use]
     pub fn host(&self) -> &str {
         self.host.as_deref().unwrap_or("toolgate")
-    }
-
-    /// The file with the authorities of the server's certificate, relative to the working folder of the host. It decides which
-    /// server gets the password and keeps the turns.
-    #[cfg(feature = "postgres")]
-    pub(super) fn authorities(&self) -> Option<PathBuf> {
-        ::store::authorities(&self.url)
     }
 }
 
