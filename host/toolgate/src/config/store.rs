@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Config, ConfigError> {
-        Config::parse(text, Path::new("toolgate.toml"))
+        Config::parse(text, std::path::Path::new("toolgate.toml"))
     }
 
     #[test]
