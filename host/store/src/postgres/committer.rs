@@ -458,12 +458,13 @@ impl Committer {
         if is_final || self.failure().is_none() {
             self.counters.failures.fetch_add(1, Ordering::Relaxed);
         }
-        self.failed.send_replace(Some(fault.clone()));
+        // Who sees the failure also sees that it is final, and finds the file.
         if is_final {
             let me = &self.connector.me;
             left::keep(me.left.as_deref(), me.owner(), self.last, &self.unanswered);
             self.final_failure.send_replace(Some(fault.clone()));
         }
+        self.failed.send_replace(Some(fault.clone()));
         fault
     }
 }

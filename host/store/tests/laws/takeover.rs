@@ -42,8 +42,8 @@ fn end_writer(name: &str) {
 
 /// The store takes no commits and no values, although it had time to try again, and says what to do.
 pub(crate) async fn assert_final(store: &PostgresStore, reason: &str) {
+    until_failure_is(store, Some(FaultKind::Disk)).await;
     let failure = store.health().failure.unwrap();
-    assert_eq!(failure.kind, FaultKind::Disk);
     assert_eq!(store.final_failure().borrow().as_ref().map(ToString::to_string), Some(failure.to_string()));
     assert!(failure.reason.contains(reason) && failure.reason.contains("start the host again"), "{failure}");
     // Another store fails later, and tries again.
@@ -177,7 +177,6 @@ async fn commit_that_was_answered_with_an_error_is_noticed() {
         assert_eq!(fault.kind, FaultKind::NoAnswer, "{fault}");
         proxy.close(false);
         if cut == Cut::BehindCommit {
-            until_failure_is(&store, Some(FaultKind::Disk)).await;
             assert_final(&store, "it is at position 2 of the audit, and this host left it at 1").await;
             drop(store);
             let store = PostgresStore::open(&settings).await.unwrap();
@@ -234,7 +233,6 @@ async fn host_that_lost_its_lock_writes_nothing() {
     assert_eq!(get(&second.key_value()).await.as_deref(), Some(b"of the second".as_slice()));
     assert!(first.append(&commit(1, 2, 3)).await.is_err());
     assert!(late.await.unwrap().is_err());
-    until_failure_is(&first, Some(FaultKind::Disk)).await;
     assert_final(&first, "another host found that the lease of this host had ended").await;
     assert_eq!(verified(&second).await, 2);
 }
@@ -261,7 +259,6 @@ async fn server_that_lost_values_is_noticed() {
             server::run(&name, begun);
         }
         end_writer(&name);
-        until_failure_is(&store, Some(FaultKind::Disk)).await;
         assert_final(&store, "has lost data of plugins").await;
     }
 }
