@@ -13,7 +13,7 @@
 //! feeds, due times, the inbox, counts and usage. The lines of a kind have one order, so stores with the same content have the
 //! same lines.
 //!
-//! An import does not trust its lines. Each kind has a maximum size (`bounds.rs`).
+//! An import does not trust its lines. Each kind has a maximum size, and each record a maximum of memory (`bounds.rs`).
 
 pub(crate) mod bounds;
 mod read;
@@ -84,6 +84,10 @@ pub enum ImportError {
     TooLong { line: u64, kind: &'static str, max: usize },
     #[error("line {line} is too long: it has a record of more than {max} bytes, and this import takes no larger one")]
     LargeRecord { line: u64, max: usize },
+    #[error(
+        "line {line} has too many values: its record takes more than {max} bytes of memory, and this import takes no more of one record"
+    )]
+    ManyValues { line: u64, max: u64 },
     #[error(
         "{turn} is too long: its records take more than {max} bytes of memory, and this import takes no more of one turn"
     )]

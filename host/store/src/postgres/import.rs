@@ -17,7 +17,7 @@ use super::session::{Failure, Session, column_of};
 use super::settings::PostgresSettings;
 use super::state::{EndedRow, EntryRow, JournalHead, RunLogRow, State};
 use super::write::write_rows;
-use crate::portable::bounds::{Events, PER_RECORD};
+use crate::portable::bounds::{self, Events, PER_RECORD};
 use crate::portable::{self, CommitItem, Content, EntryItem, ImportError, Item, LineReader, Moved, Shared, same_head};
 use crate::record;
 
@@ -64,7 +64,7 @@ const TABLES: [(&str, &str); 5] = [
 
 /// The rows that are written at once, and their bytes.
 const ROWS_AT_ONCE: usize = 1_000;
-const BYTES_AT_ONCE: usize = 8 << 20;
+const BYTES_AT_ONCE: u64 = 8 << 20;
 
 /// The entries of the audit that are verified at once.
 const VERIFIED_AT_ONCE: usize = 1_000;
@@ -127,7 +127,7 @@ async fn imported(
         }
     }
     import.write().await.map_err(program)?;
-    import.open_turns(lines.max_turn()).await?;
+    import.open_turns(lines.max_memory()).await?;
     session.execute(USAGE, &[]).await.map_err(program)?;
     session.run(WITH_TRIGGER).await.map_err(program)?;
     let Head { position, hash } = lines.head();
@@ -173,7 +173,7 @@ struct Import<'a> {
     commits: Vec<CommitItem>,
     state: State,
     rows: usize,
-    bytes: usize,
+    bytes: u64,
 }
 
 impl Import<'_> {
@@ -311,7 +311,7 @@ fn at_once(page: &[Row], max: u64) -> Result<Vec<Uuid>, ImportError> {
             return Err(ImportError::LargeTurn { turn, max });
         }
         bytes = bytes.saturating_add(of_log);
-        if !turns.is_empty() && bytes > BYTES_AT_ONCE as u64 {
+        if !turns.is_empty() && bytes > BYTES_AT_ONCE {
             break;
         }
         turns.push(of_turn(turn));
@@ -323,23 +323,24 @@ fn recorded<T>(of: portable::Recorded<T>) -> super::state::Recorded<T> {
     super::state::Recorded { row: of.row, record: of.record }
 }
 
-/// About as many bytes as an item adds to a batch.
-fn size(item: &Item) -> usize {
-    match item {
-        Item::Commit(CommitItem { content: Content::Record(record, _), .. }) => record.len(),
-        Item::Suspension(portable::Recorded { record, .. }) => record.len(),
-        Item::Ended { ended, .. } => ended.record.len(),
-        Item::Standing(standing) => standing.record.len(),
-        Item::Delivery(delivery) => delivery.record.len(),
-        Item::RunLog(log) => log.record.len(),
-        Item::JournalEntry(entry) => entry.entry.record.len(),
-        Item::Value { key, value } => key.len() + value.len(),
+/// About as many bytes as an item adds to a batch. Of commits, only the bytes are kept.
+fn size(item: &Item) -> u64 {
+    let record = match item {
+        Item::Commit(CommitItem { content: Content::Record(record, _), .. }) => return record.len() as u64,
+        Item::Value { key, value } => return (key.len() + value.len()) as u64,
+        Item::Suspension(portable::Recorded { record, .. }) => record,
+        Item::Ended { ended, .. } => &ended.record,
+        Item::Standing(standing) => &standing.record,
+        Item::Delivery(delivery) => &delivery.record,
+        Item::RunLog(log) => &log.record,
+        Item::JournalEntry(entry) => &entry.entry.record,
         Item::Commit(_)
         | Item::Shared(_)
         | Item::RetentionTime(_)
         | Item::Owner(..)
         | Item::Call(..)
         | Item::Denial(_)
-        | Item::Journal { .. } => 0,
-    }
+        | Item::Journal { .. } => return 0,
+    };
+    bounds::memory(record)
 }

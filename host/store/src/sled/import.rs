@@ -78,7 +78,7 @@ fn imported(
     lines: &mut LineReader<'_>,
     keep: &mut dyn FnMut(&Path, Shared) -> io::Result<()>,
 ) -> Result<(), ImportError> {
-    let (head, max_turn) = (lines.head(), lines.max_turn());
+    let (head, max_memory) = (lines.head(), lines.max_memory());
     let Folder { folder_lock, db, file, blobs, .. } = Folder::open(work, settings, |_, _| Ok(()))?;
     let values = Tree::new(attempt(|| db.open_tree(VALUES)).map_err(fault(IMPORT))?);
     let out = Building::new(Tree::new((*db).clone()), IMPORT);
@@ -93,7 +93,7 @@ fn imported(
     }
     import.journal(None)?;
     import.out.write()?;
-    import.due_times(max_turn)?;
+    import.due_times(max_memory)?;
     if head.position > Position::default() {
         import.out.put(keys::HEAD.to_vec(), keys::head_value(head))?;
     }

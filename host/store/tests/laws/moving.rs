@@ -80,13 +80,13 @@ async fn turn_with_too_many_records_is_refused() {
         refused,
         "line 2 is too long: it has a record of more than 100 bytes, and this import takes no larger one"
     );
-    let whole = to_folder(&target, 3_000, &lines).unwrap();
+    let whole = to_folder(&target, 4_000, &lines).unwrap();
     if is_left_out("postgres") {
         return;
     }
     let settings = settings(server::database().1);
     assert_eq!(to_database(&settings, 1_200, &lines).await.unwrap_err().to_string(), expected(1_200));
-    assert_eq!(to_database(&settings, 3_000, &lines).await.unwrap(), whole);
+    assert_eq!(to_database(&settings, 4_000, &lines).await.unwrap(), whole);
 }
 
 #[tokio::test(flavor = "multi_thread")]
