@@ -14,6 +14,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::bounds::{self, BEGIN, DOCUMENTS, Kind, MEMORY};
+use super::order::Key;
 use super::{EntryItem, FORMAT, Hex, ImportError, Line, Moved, Shared, Stored, StoredRecord, head};
 use crate::key_value::{MAX_VALUE, is_full_key};
 use crate::record::{self, Record, Unreadable};
@@ -105,16 +106,16 @@ pub(crate) struct LineReader<'a> {
     kind: usize,
     /// The position of the last commit.
     position: u64,
-    /// The number of the known documents that cannot come any more.
-    documents: usize,
+    /// The key of the last line with one.
+    key: Option<Key>,
 }
 
 impl<'a> LineReader<'a> {
     /// Reads the first line. Later ones may have records of this size.
     pub(crate) fn begin(input: &'a mut dyn BufRead, max_record: usize) -> Result<Self, ImportError> {
         let moved = Moved { lines: 0, head: Head::START };
-        let (text, kind, position, documents) = (Vec::new(), 0, 0, 0);
-        let mut lines = Self { input, hash: Sha256::new(), moved, text, max_record, kind, position, documents };
+        let (text, kind, position, key) = (Vec::new(), 0, 0, None);
+        let mut lines = Self { input, hash: Sha256::new(), moved, text, max_record, kind, position, key };
         match lines.read() {
             Ok(true) => {}
             Err(error @ ImportError::Read(_)) => return Err(error),
@@ -147,7 +148,7 @@ impl<'a> LineReader<'a> {
 
     /// For `map_err`: the last line is damaged.
     pub(crate) fn damaged(&self, reason: impl Into<String>) -> ImportError {
-        ImportError::Damaged { line: self.moved.lines, reason: short(reason.into()) }
+        damaged(self.moved.lines, reason)
     }
 
     /// The next line. `None` after the last one, if the lines are those that were written.
@@ -193,7 +194,13 @@ impl<'a> LineReader<'a> {
                 }
                 Item::Value { key, value }
             }
-            Line::Document { name, body: Hex(body) } => self.document(name, body)?,
+            Line::Document { name, body: Hex(body) } => {
+                if !DOCUMENTS.contains(&name.as_str()) {
+                    let reason = format!("it has the document `{name}`, which this toolgate does not know");
+                    return Err(ImportError::NewerRecord { line: self.moved.lines, reason: short(reason) });
+                }
+                Item::Shared(Shared::Document { name, body })
+            }
             Line::Component { digest, bytes: Hex(bytes), record: Hex(record) } => {
                 if Digest::of(&bytes) != digest {
                     return Err(self.damaged("the bytes of the component have another digest"));
@@ -201,7 +208,16 @@ impl<'a> LineReader<'a> {
                 Item::Shared(Shared::Component { digest, bytes, record })
             }
         };
+        self.ascend(&item)?;
         Ok(Some(item))
+    }
+
+    /// The key of each line is larger than that of the line before it. Otherwise a later line could replace an earlier one.
+    fn ascend(&mut self, item: &Item) -> Result<(), ImportError> {
+        let Some(key) = Key::of(item) else { return Ok(()) };
+        let refused = self.key.as_ref().and_then(|before| key.refused_after(before));
+        self.key = Some(key);
+        refused.map_or(Ok(()), |reason| Err(self.damaged(reason)))
     }
 
     fn end(&mut self, expected: u64, digest: Digest, before: Sha256) -> Result<(), ImportError> {
@@ -227,19 +243,6 @@ impl<'a> LineReader<'a> {
             return Ok(());
         }
         Err(self.damaged(format!("its position is {position}, and the commit before it has {before}")))
-    }
-
-    /// A document is known, and comes once.
-    fn document(&mut self, name: String, body: Vec<u8>) -> Result<Item, ImportError> {
-        let place = DOCUMENTS.iter().position(|known| *known == name).ok_or_else(|| {
-            let reason = format!("it has the document `{name}`, which this toolgate does not know");
-            ImportError::NewerRecord { line: self.moved.lines, reason: short(reason) }
-        })?;
-        if place < self.documents {
-            return Err(self.damaged("a document is there twice, or not in the order of the names"));
-        }
-        self.documents = place + 1;
-        Ok(Item::Shared(Shared::Document { name, body }))
     }
 
     /// Reads a line of a known kind, up to the maximum size of the kind. Returns whether there was one.
@@ -334,6 +337,11 @@ impl<'a> LineReader<'a> {
             Unreadable::Damaged(_) => ImportError::Damaged { line, reason },
         }
     }
+}
+
+/// This line is damaged.
+pub(crate) fn damaged(line: u64, reason: impl Into<String>) -> ImportError {
+    ImportError::Damaged { line, reason: short(reason.into()) }
 }
 
 /// The beginning of a reason, which may quote a long line.

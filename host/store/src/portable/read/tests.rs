@@ -56,19 +56,11 @@ fn line_of_an_unknown_kind_is_not_read_to_its_end() {
 }
 
 #[test]
-fn unknown_and_repeated_documents_are_refused_at_once() {
+fn unknown_document_is_refused_at_once() {
     let document = |name: &str| format!("{{\"document\":{{\"name\":\"{name}\",\"body\":\"\"}}}}\n");
     let unknown = refused(&mut document("keys").as_bytes());
     assert_eq!(unknown, "line 2 is of a newer toolgate: it has the document `keys`, which this toolgate does not know");
     assert_eq!(refused(&mut document(&"ü".repeat(1_000)).as_bytes()).len(), 230, "only the beginning of the name");
-    for (one, other) in [("tokens", "tokens"), ("tokens", "ended-sessions")] {
-        let text = [first(), document(one), document(other)].concat();
-        let mut input = text.as_bytes();
-        let mut lines = LineReader::begin(&mut input, 1).unwrap();
-        assert!(lines.next().unwrap().is_some());
-        let again = lines.next().map(drop).unwrap_err().to_string();
-        assert_eq!(again, "line 3 is damaged: a document is there twice, or not in the order of the names");
-    }
 }
 
 #[test]
@@ -176,4 +168,85 @@ fn line(kind: &str, content: &str) -> String {
 
 fn ended(record: &str) -> String {
     line("ended_turn", &format!("{{\"end\":\"settled\",\"bytes\":1,\"record\":{record}}}"))
+}
+
+/// Each kind, the content of its lines with a place for a key, two keys in their order, and what an error calls the first one.
+type Ordered = (&'static str, &'static str, [&'static str; 2], &'static str);
+
+/// A name between `@` is that of a golden record, which has the first key.
+const ORDERED: [Ordered; 14] = [
+    ("retention_time", r#"{"at":KEY}"#, ["1", "1"], "the time of retention"),
+    ("owner", r#"{"conversation":"KEY","owner":"ann"}"#, ["aa", "b"], "the owner of the conversation `aa`"),
+    (
+        "call",
+        r#"{"conversation":"KEY","id":"x","turn":"turn_01935a7c000070008000000000000001"}"#,
+        ["b", "aa"],
+        "the call id `x` of the conversation `b`",
+    ),
+    ("suspension", "@row_suspension@", ["002\"", "003\""], "the suspension susp_01935a7c000070008000000000000002"),
+    (
+        "ended_turn",
+        r#"{"end":"settled","bytes":1,"record":@row_ended@}"#,
+        ["\"at\":8", "\"at\":9"],
+        "the end of turn_01935a7c000070008000000000000001",
+    ),
+    (
+        "standing",
+        r#"{"used":0,"record":@row_standing@}"#,
+        ["004\"", "005\""],
+        "the standing approval standing_01935a7c000070008000000000000004",
+    ),
+    (
+        "denial",
+        r#"{"conversation":"c","alike":"sha256:KEY00000000000000000000000000000000000000000000000000000000000000","at":1}"#,
+        ["00", "11"],
+        "a denial in the conversation `c`",
+    ),
+    ("delivery", "@row_delivery@", ["pager", "pages"], "a delivery to the webhook `pager`"),
+    (
+        "run_log",
+        "@row_run_log@",
+        ["\"run\":2", "\"run\":3"],
+        "the log of run 2 of call 1 of turn_01935a7c000070008000000000000001",
+    ),
+    (
+        "journal",
+        r#"{"turn":"turn_01935a7c000070008000000000000001","call":KEY,"length":0}"#,
+        ["1", "2"],
+        "the journal of call 1 of turn_01935a7c000070008000000000000001",
+    ),
+    (
+        "journal_entry",
+        r#"{"turn":"turn_01935a7c000070008000000000000001","call":1,"record":@row_journal_result@}"#,
+        ["\"number\":7", "\"number\":8"],
+        "entry 7 of the journal of call 1 of turn_01935a7c000070008000000000000001",
+    ),
+    ("value", r#"{"key":"000170000162KEY","value":"00"}"#, ["00", "01"], "the value with the key 00017000016200"),
+    ("document", r#"{"name":"KEY","body":""}"#, ["ended-sessions", "tokens"], "the document `ended-sessions`"),
+    (
+        "component",
+        r#"{"digest":"sha256:KEY","record":""}"#,
+        [
+            "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a\",\"bytes\":\"01",
+            "dbc1b4c900ffe48d575b5da5c638040125f65db0fe3e24494b76ea986457d986\",\"bytes\":\"02",
+        ],
+        "the component sha256:4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a",
+    ),
+];
+
+#[test]
+fn line_with_a_repeated_key_is_refused() {
+    for (kind, content, keys, key) in ORDERED {
+        let content = match content.split('@').nth(1) {
+            Some(name) => content.replace(&format!("@{name}@"), &stored(1, &golden(name)).replace(keys[0], "KEY")),
+            None => content.to_owned(),
+        };
+        let [one, other] = keys.map(|key| line(kind, &content.replace("KEY", key)));
+        let repeats = format!("line 3 is damaged: it repeats {key}");
+        assert_eq!(last_refused(&[one.clone(), one.clone()]), repeats);
+        if one != other {
+            let late = format!("line 4 is damaged: {key} is there twice, or not in the order of the lines");
+            assert_eq!(last_refused(&[one.clone(), other, one]), late);
+        }
+    }
 }
