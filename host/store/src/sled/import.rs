@@ -249,7 +249,7 @@ impl Import {
     }
 
     /// Adds the times at which unfinished turns are due, and claims nothing for ended ones. The records of a turn take at most `max`
-    /// bytes of memory.
+    /// bytes of memory. This includes ended turns, because the migration reads their logs too.
     fn due_times(&mut self, max: u64) -> Result<(), ImportError> {
         let tree = self.out.tree.clone();
         let (mut of, mut log) = (None, Events::default());

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use dispatch::ports::{Audit as _, Committed, Facts, Feed, Health as _, Log, Position};
+use dispatch::ports::{Audit as _, Committed, Facts, Feed, Health as _, Log, Position, RowChange};
 use domain::Event;
-use domain::event::CallEvent;
+use domain::event::{CallEvent, TurnEnd};
 
 use crate::given::{self, begun, commit, events, large_fact};
 use crate::machine::is_left_out;
 use crate::on_server::settings;
+use crate::removing::ended;
 use crate::salvaging::{link, log, opened, salvaged, tamper, verified};
 use crate::server;
 use crate::store::{
@@ -92,12 +93,23 @@ async fn turn_with_too_many_records_is_refused() {
         "line 2 is too long: it has a record of more than 100 bytes, and this import takes no larger one"
     );
     let whole = to_folder(&target, 4_000, &lines).unwrap();
+    // The migration of a data folder reads the logs of ended turns too.
+    let end = Event::TurnSettled { end: TurnEnd::Settled, at: given::time(9) };
+    let ended = RowChange::Ended(ended(1, 9), TurnEnd::Settled);
+    opened(folder.path()).append(&events(1, 6, vec![end]).with([ended])).await.unwrap();
+    let of_ended = exported(folder.path());
+    let refused = to_folder(&folder.path().join("ended"), 1_200, &of_ended).unwrap_err().to_string();
+    assert_eq!(refused, expected(1_200));
     if is_left_out("postgres") {
         return;
     }
     let database = settings(server::database().1);
     assert_eq!(to_database(&database, 1_200, &lines).await.unwrap_err().to_string(), expected(1_200));
     assert_eq!(to_database(&database, 4_000, &lines).await.unwrap(), whole);
+    assert!(
+        to_database(&settings(server::database().1), 1_200, &of_ended).await.is_ok(),
+        "no log of an ended turn is read"
+    );
 }
 
 /// A call id that is in two commits, or in a commit and in a later line, and a turn that ends twice. A database is given the lines in
