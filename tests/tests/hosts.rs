@@ -15,6 +15,7 @@ use std::process::Command;
 
 use named::{host, setup};
 use serde_json::{Value, json};
+use toolgate_tests::browser::Browser;
 use toolgate_tests::host::{Host, Setup};
 use toolgate_tests::http::{outcomes, path, suspension_of};
 use toolgate_tests::parts::Part;
@@ -172,7 +173,7 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
         return;
     }
     let (_, url) = server::database();
-    let first = host(&url, "a", &[], None);
+    let mut first = host(&url, "a", &[], None);
     let table = |name: &str| format!("[store]\nurl = \"{url}\"\nhost = \"{name}\"\nkey_file = \"shared\"");
     let beside = |name: &str| Setup::with(&[]).tables(&table(name)).beside(&first);
     let same = beside("a").file("shared", "a secret of at least thirty-two bytes").prepare();
@@ -185,6 +186,20 @@ fn another_host_with_the_same_name_or_another_secret_is_refused() {
     let mut other = other;
     other.start();
     assert_eq!(other.admin.get("/v1/status").ok(200)["store"], "ok");
+    // The steps of docs/how-to/use-postgresql.md#replace-the-secret.
+    let approver = first.approver.token().to_owned();
+    let session = Browser::log_in(&first.stranger(), &approver);
+    for host in [&mut first, &mut other] {
+        assert_eq!(session.at(host.stranger()).whose().status, 200);
+        host.terminate();
+        assert_eq!(host.wait(), Some(0));
+    }
+    for host in [&mut first, &mut other] {
+        fs::write(host.folder().join("shared"), "another secret of at least thirty-two bytes").unwrap();
+        host.start();
+        session.at(host.stranger()).whose().problem(401, "unauthorized");
+        assert_eq!(host.client(&approver).get("/v1/session").status, 200, "tokens stay valid");
+    }
 }
 
 #[test]

@@ -110,6 +110,27 @@ fn drained_host_leaves_new_turns_to_the_others() {
 }
 
 #[test]
+fn running_calls_are_listed_with_their_host() {
+    let Some((a, b)) = two() else { return };
+    let sleeps = json!({"calls": [{"id": "long", "tool": "sleep", "arguments": {"ms": 25_000}}]});
+    let runs = a.agent.post("/v1/conversations/c/turns?wait_ms=0", &sleeps).json();
+    a.agent.until(&path(&runs), |turn| (turn.json()["calls"][0]["attempt"] == 1).then_some(()));
+    let listed = b.admin.get("/v1/hosts?calls=true").ok(200);
+    let calls = |host: usize| listed["hosts"][host]["calls"].as_array().unwrap();
+    let [call] = calls(0).as_slice() else { panic!("{listed}") };
+    let expected = ["c", runs["turn"].as_str().unwrap(), "long", "sleep", "agent"];
+    assert_eq!(["conversation", "turn", "call", "tool", "caller"].map(|name| call[name].as_str().unwrap()), expected);
+    assert!(call["since"].is_string() && calls(1).is_empty(), "{listed}");
+    assert!(hosts(&b).iter().all(|host| host["calls"].is_null()), "nobody asked");
+    let said = b.cli(None, &["hosts", "--calls"]);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert!(lines[0].starts_with("a ") && lines[2].starts_with("b "), "{}{}", said.out, said.err);
+    assert!(lines[1].starts_with("  sleep  long of agent in c  since "), "{}", said.out);
+    let json = b.cli(None, &["hosts", "--calls", "--json"]).out;
+    assert!(json.lines().next().unwrap().contains("\"calls\":[{"), "{json}");
+}
+
+#[test]
 fn terminated_host_ends_its_calls_and_leaves_at_once() {
     let Some((mut a, b)) = two() else { return };
     let sleeps = json!({"calls": [{"id": "1", "tool": "sleep", "arguments": {"ms": 3_000}}]});

@@ -2,7 +2,7 @@
 //! not install them by itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -86,19 +86,44 @@ pub(crate) fn landlock() -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that the programs of a PostgreSQL server are installed: on the path, or in the folder of Debian's package.
+/// The oldest version of PostgreSQL that a host uses.
+const OLDEST_POSTGRES: u32 = 14;
+
+/// Makes sure that the programs of a PostgreSQL server are installed: in PATH, or in the folder of Debian's packages. The tests take the
+/// first one that is new enough.
 pub(crate) fn postgres() -> Result<()> {
-    if has_server(Path::new("/usr/lib/postgresql")) {
-        console::aside("PostgreSQL is installed");
-        return Ok(());
+    if servers().is_empty() {
+        debian_package("postgresql", "postgres --version", "postgres")?;
     }
-    debian_package("postgresql", "postgres --version", "postgres")
+    check_servers(&servers())?;
+    console::aside("PostgreSQL is installed");
+    Ok(())
 }
 
-/// Whether a server is in the folder of Debian's packages. The package of the client is in the same folder.
-fn has_server(folder: &Path) -> bool {
-    let versions = fs::read_dir(folder).into_iter().flatten().flatten();
-    versions.map(|version| version.path().join("bin/postgres")).any(|server| server.is_file())
+/// Refuses servers of these versions if all are too old.
+fn check_servers(versions: &[u32]) -> Result<()> {
+    match versions.iter().max() {
+        Some(newest) if *newest < OLDEST_POSTGRES => bail!(
+            "PostgreSQL {newest} is too old: a host uses {OLDEST_POSTGRES} or newer; run `apt-get install postgresql`, or leave it \
+             out with `--without postgres`"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The versions of the servers in PATH and in the folder of Debian's packages. The package of the client is in the same folder.
+fn servers() -> Vec<u32> {
+    let folders = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let of_debian = folders.map(|folder| folder.path().join("bin/postgres")).filter(|server| server.is_file());
+    let servers = std::iter::once(PathBuf::from("postgres")).chain(of_debian);
+    let said = |server: PathBuf| Invocation::new("postgres --version").program(&server).output().ok();
+    servers.filter_map(said).filter_map(|said| postgres_version(&said)).collect()
+}
+
+/// The major version in `postgres (PostgreSQL) 15.18 (Debian 15.18-0)`.
+fn postgres_version(said: &str) -> Option<u32> {
+    let version = said.strip_prefix("postgres (PostgreSQL) ")?;
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Makes sure that a program is installed. Only root installs Debian packages.
@@ -133,4 +158,28 @@ fn install(what: &str, line: &str) -> Result<()> {
     command.run().with_context(|| {
         format!("could not install {what}; without rustup or a network, install it by other means and try again")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_that_is_too_old_is_refused_with_the_command() {
+        for (said, version) in [
+            ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n", Some(15)),
+            ("postgres (PostgreSQL) 9.6.24\n", Some(9)),
+            ("postgres (PostgreSQL) 18beta1\n", Some(18)),
+            ("postgres (PostgreSQL) \n", None),
+            ("mysqld 9.1", None),
+        ] {
+            assert_eq!(postgres_version(said), version, "{said}");
+        }
+        for allowed in [[14].as_slice(), &[9, 13, 17], &[]] {
+            assert!(check_servers(allowed).is_ok());
+        }
+        let refused = check_servers(&[9, 13]).unwrap_err().to_string();
+        assert!(refused.starts_with("PostgreSQL 13 is too old"), "{refused}");
+        assert!(refused.contains("run `apt-get install postgresql`"), "{refused}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The hosts on one store.
 
+use dispatch::CallOfHost;
 use dispatch::ports::RunningHost;
 use domain::OwnerId;
 use serde::{Deserialize, Serialize};
@@ -44,13 +45,50 @@ pub struct HostView {
     /// it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_plugins: Vec<String>,
+    /// The calls that it runs, the oldest turns first. Absent if the request did not ask for them. Calls of ephemeral turns are only in
+    /// `running_calls`.
+    pub calls: Option<Vec<HostCall>>,
+}
+
+/// A call that a host runs.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HostCall {
+    /// Its conversation.
+    pub conversation: String,
+    /// Its turn.
+    pub turn: String,
+    /// Its id.
+    pub call: String,
+    /// Its tool.
+    pub tool: String,
+    /// The principal who submitted the turn.
+    pub caller: String,
+    /// When its code first began to run. For a durable call, this may be before its last wait.
+    pub since: Option<String>,
+}
+
+impl HostCall {
+    fn of(call: &CallOfHost) -> Self {
+        Self {
+            conversation: call.conversation.to_string(),
+            turn: call.turn.to_string(),
+            call: call.call.to_string(),
+            tool: call.tool.to_string(),
+            caller: call.caller.to_string(),
+            since: call.since.map(rfc3339),
+        }
+    }
 }
 
 impl HostList {
-    /// The list that a host answers with.
+    /// The list that a host answers with. `calls` are those of all hosts, if the request asked for them.
     #[must_use]
-    pub fn of(hosts: &[RunningHost], answers: OwnerId) -> Self {
+    pub fn of(hosts: &[RunningHost], answers: OwnerId, calls: Option<&[CallOfHost]>) -> Self {
         let own = hosts.iter().find(|host| host.owner == answers);
+        let of_host = |host: &RunningHost, calls: &[CallOfHost]| {
+            calls.iter().filter(|call| call.owner == host.owner).map(HostCall::of).collect()
+        };
         let view = |host: &RunningHost| HostView {
             name: host.name.clone(),
             id: host.owner.to_string(),
@@ -63,6 +101,7 @@ impl HostList {
             draining: host.is_draining,
             other_configuration: own.is_some_and(|own| other_configuration(own, host)),
             other_plugins: own.map_or_else(Vec::new, |own| other_plugins(own, host)),
+            calls: calls.map(|calls| of_host(host, calls)),
         };
         Self { hosts: hosts.iter().map(view).collect() }
     }
@@ -94,7 +133,7 @@ pub struct Drained {
 #[cfg(test)]
 mod tests {
     use dispatch::ports::LivePlugins;
-    use domain::{Digest, PluginName, Timestamp};
+    use domain::{CallId, ConversationId, Digest, PluginName, PrincipalId, Timestamp, TurnId};
 
     use super::*;
 
@@ -123,7 +162,7 @@ mod tests {
             host("e", 5, "", None),
         ];
         let said = |answers| {
-            let list = HostList::of(&hosts, OwnerId::from_bits(answers));
+            let list = HostList::of(&hosts, OwnerId::from_bits(answers), None);
             let flags =
                 |host: &HostView| (host.answers, host.draining, host.other_configuration, host.other_plugins.join(" "));
             list.hosts.iter().map(flags).collect::<Vec<_>>()
@@ -150,6 +189,18 @@ mod tests {
                 flags(false, false, false, ""),
             ]
         );
-        assert_eq!(HostList::of(&hosts, OwnerId::from_bits(1)).hosts[0].renewed_at, "1970-01-01T00:00:02.000Z");
+        let call = CallOfHost {
+            owner: OwnerId::from_bits(2),
+            conversation: ConversationId::new("c").unwrap(),
+            turn: TurnId::from_bits(7),
+            call: CallId::new("x").unwrap(),
+            tool: "sleep".into(),
+            caller: PrincipalId::new("ann").unwrap(),
+            since: Some(Timestamp::from_millis(3_000)),
+        };
+        let list = HostList::of(&hosts, OwnerId::from_bits(1), Some(&[call])).hosts;
+        assert_eq!(list[0].renewed_at, "1970-01-01T00:00:02.000Z");
+        let calls = |host: &HostView| host.calls.iter().flatten().map(|call| call.call.clone()).collect::<Vec<_>>();
+        assert_eq!(list.iter().map(calls).collect::<Vec<_>>(), [vec![], vec!["x".to_owned()], vec![], vec![], vec![]]);
     }
 }

@@ -51,7 +51,7 @@ pub use edit::{Edit, EditDefaults};
 pub use error::{Error, Result};
 pub use event::{Detail, Event, EventName};
 pub use formats::{ToolsInFormat, TurnInFormat};
-pub use hosts::{Drained, HostList, HostView};
+pub use hosts::{Drained, HostCall, HostList, HostView};
 pub use journal::{CallJournal, EntryState, JournalEntry};
 pub use log::{CallLog, LogLine, RunLog};
 pub use nested::{Nested, Parent};

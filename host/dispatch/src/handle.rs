@@ -2,6 +2,7 @@
 
 mod answer;
 mod audit;
+mod hosts;
 mod inbox;
 mod links;
 mod planning;
@@ -14,6 +15,7 @@ mod turns;
 mod waiting;
 
 pub use answer::Answered;
+pub use hosts::CallOfHost;
 pub use inbox::Open;
 pub use links::{LinkPermit, LinkRequest};
 pub use read::SuspensionPage;
@@ -36,8 +38,8 @@ use crate::loads::Loads;
 use crate::pending::Pending;
 use crate::pipeline::Pipeline;
 use crate::ports::{
-    Audit, CallLogs, Feed, Footprint, Health, Indexes, Journals, KnownTool, Lingering, Loaded, Outbox, Position,
-    RunningHost, Share, StandingApprovals, StoreFault, StoreHealth,
+    Audit, CallLogs, Feed, Footprint, Health, Indexes, Journals, KnownTool, Lingering, Loaded, Outbox, Position, Share,
+    StandingApprovals, StoreFault, StoreHealth,
 };
 use crate::presence::{Attachment, Presence, may_attach};
 use crate::quota::Quota;
@@ -109,14 +111,6 @@ impl Handle {
     #[must_use]
     pub fn mint(&self) -> u128 {
         (self.inner.shared.mint)()
-    }
-
-    /// The hosts on the store that are alive. Empty if only one host can use the store.
-    ///
-    /// # Errors
-    /// Faults of the store.
-    pub async fn hosts(&self) -> Result<Vec<RunningHost>, StoreFault> {
-        self.inner.pipeline.peers.hosts().await
     }
 
     /// This run of the host.

@@ -13,9 +13,11 @@
 //! feeds, due times, the inbox, counts and usage. The lines of a kind have one order, so stores with the same content have the
 //! same lines.
 //!
-//! An import does not trust its lines. Each kind has a maximum size (`bounds.rs`).
+//! An import does not trust its lines. Each kind has a maximum size, and each record a maximum of memory (`bounds.rs`). The keys of the
+//! lines of a kind ascend, so none is there twice (`order.rs`).
 
 pub(crate) mod bounds;
+mod order;
 mod read;
 mod write;
 
@@ -31,6 +33,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use self::bounds::{DOCUMENTS, MAX_RECORD};
+pub(crate) use self::order::Key;
+#[cfg(feature = "postgres")]
+pub(crate) use self::read::damaged;
 pub(crate) use self::read::{CommitItem, Content, Item, LineReader, Recorded};
 pub(crate) use self::write::LineWriter;
 use crate::OpenError;
@@ -84,6 +89,10 @@ pub enum ImportError {
     TooLong { line: u64, kind: &'static str, max: usize },
     #[error("line {line} is too long: it has a record of more than {max} bytes, and this import takes no larger one")]
     LargeRecord { line: u64, max: usize },
+    #[error(
+        "line {line} has too many values: its record takes more than {max} bytes of memory, and this import takes no more of one record"
+    )]
+    ManyValues { line: u64, max: u64 },
     #[error(
         "{turn} is too long: its records take more than {max} bytes of memory, and this import takes no more of one turn"
     )]
@@ -295,10 +304,14 @@ pub(crate) struct Hex(pub(crate) Vec<u8>);
 
 impl Serialize for Hex {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        serializer.serialize_str(&digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect::<String>())
+        serializer.serialize_str(&hex(&self.0))
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 impl<'de> Deserialize<'de> for Hex {

@@ -1,8 +1,9 @@
 //! The stored form of a commit and of the rows beside it: one version byte, then JSON. No other file of the project
 //! knows these bytes.
 //!
-//! Each type of record counts its own versions. The newest is written, and all are read: older JSON is upgraded version by
-//! version ([`Record::UPGRADES`]), so only the newest form has code (`v1`).
+//! Each type of record counts its own versions. The newest is written, and all are read. Only one form has code (`v1`): it reads the
+//! JSON of all versions, and then the value of an older one is upgraded version by version ([`Record::UPGRADES`]). So no record is
+//! ever a tree of JSON values, which would take many times the memory of its bytes.
 //!
 //! A released version never changes. The golden files in `tests/golden/v<n>/` fix what it can hold: they stay readable,
 //! and today's values encode to exactly these bytes. A field that a released host does not know needs a new version, or a
@@ -24,26 +25,23 @@ use domain::{
     suspension::Audience,
 };
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
 use self::field::{Lent, LentSlice, Stored};
 pub(crate) use self::v1::stored_state;
 use crate::fault::fault;
 
-/// Turns the JSON of one version into that of the next. It leaves everything else as it is: the newest form then
-/// refuses it as damaged. `None`: the next version only has more members, so its form reads this one.
-type Upgrade = Option<fn(&mut Value)>;
+/// Gives a value that one version wrote its meaning in the next version. `None`: the next version only has more members.
+type Upgrade<T> = Option<fn(&mut T)>;
 
-/// The upgrades of a commit's events, as [`Record::UPGRADES`]. The JSON is the list of them.
+/// The upgrades of a commit's events, as [`Record::UPGRADES`].
 /// Version 2 has the steps of durable calls, version 3 their waits for external systems, and version 4 the waits that servers ask for
 /// and the summaries of journals. Version 5 has nested turns. Version 6 has requests in doubt, about which the recovery of
 /// a durable tool decides. Version 7 has the channels of answers, and of needs. Version 8 has the limits of
 /// durable calls.
-const EVENTS: &[Upgrade] = &[None, None, None, None, Some(upgrades::durable_calls_fail_in_doubt), None, None];
+const EVENTS: &[Upgrade<Vec<Event>>] =
+    &[None, None, None, None, Some(upgrades::durable_calls_fail_in_doubt), None, None];
 
 /// The version that is written.
-const fn newest(upgrades: &[Upgrade]) -> u8 {
+const fn newest<T>(upgrades: &[Upgrade<T>]) -> u8 {
     1 + upgrades.len() as u8
 }
 
@@ -74,9 +72,9 @@ pub(crate) enum Unreadable {
 }
 
 /// A value with a stored form.
-pub(crate) trait Record: Sized {
-    /// The first turns version 1 into version 2, and so on. Without any, version 1 is the newest.
-    const UPGRADES: &'static [Upgrade] = &[];
+pub(crate) trait Record: Sized + 'static {
+    /// The first upgrades from version 1 to version 2, and so on. Without any, version 1 is the newest.
+    const UPGRADES: &'static [Upgrade<Self>] = &[];
 
     /// Appends the stored form of a borrowed value.
     fn write(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error>;
@@ -107,13 +105,13 @@ pub(crate) fn facts(facts: &NewFacts) -> Result<Vec<u8>, StoreFault> {
 
 /// The events of one commit.
 pub(crate) fn read_events(bytes: &[u8]) -> Result<Vec<Event>, Unreadable> {
-    Ok(from_json::<Stored<Vec<Event>>>(bytes, EVENTS)?.0)
+    from_json(bytes, EVENTS)
 }
 
 macro_rules! record {
     ($($type:ty $(= [$($upgrade:expr),+])?),*) => {$(
         impl Record for $type {
-            $(const UPGRADES: &'static [Upgrade] = &[$($upgrade),+];)?
+            $(const UPGRADES: &'static [Upgrade<Self>] = &[$($upgrade),+];)?
 
             fn write(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
                 out.push(newest(Self::UPGRADES));
@@ -121,7 +119,7 @@ macro_rules! record {
             }
 
             fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
-                Ok(from_json::<Stored<Self>>(bytes, Self::UPGRADES)?.0)
+                from_json(bytes, Self::UPGRADES)
             }
         }
     )*};
@@ -144,18 +142,14 @@ record!(
     Entry = [None, None]
 );
 
-fn from_json<T: DeserializeOwned>(bytes: &[u8], upgrades: &[Upgrade]) -> Result<T, Unreadable> {
-    let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
+fn from_json<T: field::Field>(bytes: &[u8], upgrades: &[Upgrade<T>]) -> Result<T, Unreadable> {
     let known = newest(upgrades);
     match bytes.split_first() {
         Some((&found, json)) if (1..=known).contains(&found) => {
-            let mut upgrades = upgrades.iter().skip(usize::from(found) - 1).flatten().peekable();
-            if upgrades.peek().is_none() {
-                return serde_json::from_slice(json).map_err(damaged);
-            }
-            let mut value = serde_json::from_slice(json).map_err(damaged)?;
-            upgrades.for_each(|upgrade| upgrade(&mut value));
-            T::deserialize(value).map_err(damaged)
+            let read = serde_json::from_slice::<Stored<T>>(json);
+            let mut value = read.map_err(|error| Unreadable::Damaged(error.to_string()))?.0;
+            upgrades.iter().skip(usize::from(found) - 1).flatten().for_each(|upgrade| upgrade(&mut value));
+            Ok(value)
         }
         Some((&found, _)) if found > known => Err(Unreadable::Newer { found, known }),
         Some((&found, _)) => Err(Unreadable::Damaged(format!("no format has the version {found}"))),

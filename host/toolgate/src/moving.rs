@@ -214,8 +214,8 @@ mod tests {
             // A line without its end, which must not spoil the next one.
             document(revoked::DOCUMENT, &[ended(elsewhere.path(), 2).await.as_slice(), b"\0"].concat()),
             document(tokens::DOCUMENT, TOKENS.as_bytes()),
-            component(b"a", b"other"),
             component(b"b", b"b"),
+            component(b"a", b"other"),
         ];
         // The steps of `import` before it moves files.
         let mut keep = |beside: &Path, shared| keep(data, beside, shared);

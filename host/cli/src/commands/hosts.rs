@@ -1,6 +1,6 @@
 //! `hosts`: the hosts on one database.
 
-use api::HostView;
+use api::{HostCall, HostView};
 use clap::Args;
 
 use super::Run;
@@ -21,8 +21,12 @@ const MAX_PLUGINS: usize = 5;
 #[command(after_help = "\
 Examples:
   toolgate hosts
+  toolgate hosts --calls
   toolgate hosts --json")]
 pub(crate) struct Hosts {
+    /// List the calls that each host runs too
+    #[arg(long)]
+    calls: bool,
     /// Print JSON: one object a line
     #[arg(long)]
     json: bool,
@@ -32,8 +36,16 @@ pub(crate) struct Hosts {
 
 impl Run for Hosts {
     fn run(self, terminal: &Terminal) -> Result<(), Report> {
-        let found = Client::new(&self.host)?.pages("/v1/hosts", (&[], "hosts"), None, |host| {
-            terminal.line(if self.json { escape::json_line(host) } else { line(&parse(host)?, terminal) })?;
+        let query = [("calls", self.calls.then_some("true"))];
+        let found = Client::new(&self.host)?.pages("/v1/hosts", (&query, "hosts"), None, |host| {
+            if self.json {
+                return Ok(terminal.line(escape::json_line(host))?);
+            }
+            let host = parse::<HostView>(host)?;
+            terminal.line(line(&host, terminal))?;
+            for call in host.calls.iter().flatten() {
+                terminal.line(call_line(call, terminal))?;
+            }
             Ok(())
         })?;
         if found == 0 {
@@ -63,6 +75,14 @@ fn line(host: &HostView, terminal: &Terminal) -> String {
         line += &format!("  {}", terminal.style(Style::Bad, &other_plugins(&host.other_plugins)));
     }
     line
+}
+
+fn call_line(call: &HostCall, terminal: &Terminal) -> String {
+    let HostCall { conversation, turn, call, tool, caller, since } = call;
+    let since = since.as_ref().map_or_else(String::new, |since| format!("  since {}", escape::line(since)));
+    let tool = terminal.style(Style::Strong, &escape::line(tool));
+    let [call, caller, conversation, turn] = [call, caller, conversation, turn].map(|text| escape::line(text));
+    format!("  {tool}  {call} of {caller} in {conversation}{since}  {turn}")
 }
 
 fn other_plugins(names: &[String]) -> String {

@@ -2,16 +2,31 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::{App, NoParams, Params, respond};
 use crate::auth::Admin;
 use crate::error::Result;
 
+/// The maximum number of calls in a list, to the end of the turn that has the last one.
+const MAX_CALLS: usize = 1_000;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {
+    /// Whether to list the calls that each host runs too, about 1,000 at all hosts together.
+    #[serde(default)]
+    #[param(default = false)]
+    calls: bool,
+}
+
 /// Lists the hosts on the database
 ///
 /// Those that are alive. The list is empty if the store is in the data folder of the host.
 #[utoipa::path(
-    get, path = "/v1/hosts", operation_id = "list_hosts", tag = "host",
+    get, path = "/v1/hosts", operation_id = "list_hosts", tag = "host", params(List),
     responses(
         (status = 200, description = "The hosts, by name", body = api::HostList),
         (status = 403, description = "`not-allowed`"),
@@ -20,10 +35,15 @@ use crate::error::Result;
 pub(crate) async fn list(
     State(app): State<App>,
     Admin(by, _in_flight): Admin,
-    Params(NoParams {}): Params<NoParams>,
+    Params(List { calls }): Params<List>,
 ) -> Result<Response> {
     let handle = &app.ports.handle;
-    let list = api::HostList::of(&handle.hosts().await?, handle.owner());
+    let hosts = handle.hosts().await?;
+    let calls = match calls && !hosts.is_empty() {
+        true => Some(handle.calls_of_hosts(MAX_CALLS).await?),
+        false => None,
+    };
+    let list = api::HostList::of(&hosts, handle.owner(), calls.as_deref());
     respond(app.small(&by), &list)
 }
 

@@ -1,6 +1,12 @@
 //! The maximum size of each kind of line. An export may come from a stranger, and an import holds one line in memory.
 
-use domain::{Event, TurnId};
+use dispatch::ports::LogLine;
+use domain::{
+    Event, Suspension, TurnId,
+    approvers::{Delegation, Need, Vote},
+    doubt::DoubtfulRequest,
+    retention::RemovedTurn,
+};
 
 use super::ImportError;
 use crate::key_value::{MAX_FULL_KEY, MAX_VALUE};
@@ -18,11 +24,27 @@ pub(crate) const MAX_COMPONENT_RECORD: usize = 128 << 20;
 /// 32 MiB, and their JSON at most twice as much as a string.
 pub const MAX_RECORD: usize = 64 << 20;
 
-/// All records of a turn, with the memory of their events, may be this many times as large as one record.
-pub(crate) const RECORDS_OF_TURN: u64 = 4;
+/// The memory of one record, and that of all records of a turn together, may be this many times the maximum size of a record.
+pub(crate) const MEMORY: u64 = 4;
 
-/// The memory that a record of a turn takes beside its content and its events, in bytes.
+/// The memory that a record of a turn takes beside its content, in bytes.
 pub(crate) const PER_RECORD: u64 = 256;
+
+/// The memory that each JSON value of a record takes when it is read, beside the bytes of its text. The smallest value for its memory
+/// is a short text in a list: 24 bytes in a vector with room for twice as many, 24 in the list that is made of it, and 32 for the text.
+const PER_VALUE: u64 = 128;
+
+// The other values in lists are objects. Each counts once, and once more for each of its members.
+const _: () = assert!(
+    2 * size_of::<Event>() as u64 <= 3 * PER_VALUE
+        && size_of::<Suspension>() as u64 <= 7 * PER_VALUE
+        && 3 * size_of::<Need>() as u64 <= 4 * PER_VALUE
+        && 3 * size_of::<Vote>() as u64 <= 5 * PER_VALUE
+        && 3 * size_of::<Delegation>() as u64 <= 5 * PER_VALUE
+        && 3 * size_of::<DoubtfulRequest>() as u64 <= 4 * PER_VALUE
+        && 2 * size_of::<LogLine>() as u64 <= 4 * PER_VALUE
+        && 2 * size_of::<RemovedTurn>() as u64 <= 3 * PER_VALUE
+);
 
 /// The names of the documents, in the order of their lines. A store has no others.
 pub const DOCUMENTS: [&str; 2] = ["ended-sessions", "tokens"];
@@ -90,6 +112,23 @@ impl Kind {
     }
 }
 
+/// The maximum memory that a record takes when it is read, without the bytes themselves. It is found without reading the record,
+/// because small values take many times the memory of their JSON.
+pub(crate) fn memory(record: &[u8]) -> u64 {
+    let (mut values, mut is_text, mut is_escaped) = (0, false, false);
+    // Behind the version.
+    for byte in record.iter().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => values += 1,
+            _ => {}
+        }
+    }
+    record.len() as u64 + values * PER_VALUE
+}
+
 /// The events of one turn.
 #[derive(Default)]
 pub(crate) struct Events {
@@ -98,13 +137,28 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Adds those of a record. An event takes more memory than its shortest JSON, so it counts too.
+    /// Adds those of a record.
     pub(crate) fn add(&mut self, turn: TurnId, record: &[u8], events: Vec<Event>, max: u64) -> Result<(), ImportError> {
-        self.bytes += PER_RECORD + (record.len() + events.len() * size_of::<Event>()) as u64;
+        self.bytes += PER_RECORD + memory(record);
         if self.bytes > max {
             return Err(ImportError::LargeTurn { turn, max });
         }
         self.all.extend(events);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_values_outside_of_texts_take_memory() {
+        for (record, values) in
+            [("1", 0), ("{}", 1), (r#"{"a":1,"b":[2,3]}"#, 4), (r#"["",""]"#, 2), (r#"["[,{\",[{,\\",1]"#, 2)]
+        {
+            let record = [b"\x01", record.as_bytes()].concat();
+            assert_eq!(memory(&record), record.len() as u64 + 128 * values);
+        }
     }
 }

@@ -13,7 +13,8 @@ use domain::{
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::bounds::{BEGIN, DOCUMENTS, Kind, RECORDS_OF_TURN};
+use super::bounds::{self, BEGIN, DOCUMENTS, Kind, MEMORY};
+use super::order::Key;
 use super::{EntryItem, FORMAT, Hex, ImportError, Line, Moved, Shared, Stored, StoredRecord, head};
 use crate::key_value::{MAX_VALUE, is_full_key};
 use crate::record::{self, Record, Unreadable};
@@ -105,16 +106,16 @@ pub(crate) struct LineReader<'a> {
     kind: usize,
     /// The position of the last commit.
     position: u64,
-    /// The number of the known documents that cannot come any more.
-    documents: usize,
+    /// The key of the last line with one.
+    key: Option<Key>,
 }
 
 impl<'a> LineReader<'a> {
     /// Reads the first line. Later ones may have records of this size.
     pub(crate) fn begin(input: &'a mut dyn BufRead, max_record: usize) -> Result<Self, ImportError> {
         let moved = Moved { lines: 0, head: Head::START };
-        let (text, kind, position, documents) = (Vec::new(), 0, 0, 0);
-        let mut lines = Self { input, hash: Sha256::new(), moved, text, max_record, kind, position, documents };
+        let (text, kind, position, key) = (Vec::new(), 0, 0, None);
+        let mut lines = Self { input, hash: Sha256::new(), moved, text, max_record, kind, position, key };
         match lines.read() {
             Ok(true) => {}
             Err(error @ ImportError::Read(_)) => return Err(error),
@@ -135,9 +136,9 @@ impl<'a> LineReader<'a> {
         self.moved.head
     }
 
-    /// The maximum size of all records of a turn together.
-    pub(crate) fn max_turn(&self) -> u64 {
-        (self.max_record as u64).saturating_mul(RECORDS_OF_TURN)
+    /// The maximum memory of a record, and of all records of a turn together.
+    pub(crate) fn max_memory(&self) -> u64 {
+        (self.max_record as u64).saturating_mul(MEMORY)
     }
 
     /// The number of lines that were read, and the head.
@@ -147,7 +148,7 @@ impl<'a> LineReader<'a> {
 
     /// For `map_err`: the last line is damaged.
     pub(crate) fn damaged(&self, reason: impl Into<String>) -> ImportError {
-        ImportError::Damaged { line: self.moved.lines, reason: short(reason.into()) }
+        damaged(self.moved.lines, reason)
     }
 
     /// The next line. `None` after the last one, if the lines are those that were written.
@@ -193,7 +194,13 @@ impl<'a> LineReader<'a> {
                 }
                 Item::Value { key, value }
             }
-            Line::Document { name, body: Hex(body) } => self.document(name, body)?,
+            Line::Document { name, body: Hex(body) } => {
+                if !DOCUMENTS.contains(&name.as_str()) {
+                    let reason = format!("it has the document `{name}`, which this toolgate does not know");
+                    return Err(ImportError::NewerRecord { line: self.moved.lines, reason: short(reason) });
+                }
+                Item::Shared(Shared::Document { name, body })
+            }
             Line::Component { digest, bytes: Hex(bytes), record: Hex(record) } => {
                 if Digest::of(&bytes) != digest {
                     return Err(self.damaged("the bytes of the component have another digest"));
@@ -201,7 +208,16 @@ impl<'a> LineReader<'a> {
                 Item::Shared(Shared::Component { digest, bytes, record })
             }
         };
+        self.ascend(&item)?;
         Ok(Some(item))
+    }
+
+    /// The key of each line is larger than that of the line before it. Otherwise a later line could replace an earlier one.
+    fn ascend(&mut self, item: &Item) -> Result<(), ImportError> {
+        let Some(key) = Key::of(item) else { return Ok(()) };
+        let refused = self.key.as_ref().and_then(|before| key.refused_after(before));
+        self.key = Some(key);
+        refused.map_or(Ok(()), |reason| Err(self.damaged(reason)))
     }
 
     fn end(&mut self, expected: u64, digest: Digest, before: Sha256) -> Result<(), ImportError> {
@@ -227,19 +243,6 @@ impl<'a> LineReader<'a> {
             return Ok(());
         }
         Err(self.damaged(format!("its position is {position}, and the commit before it has {before}")))
-    }
-
-    /// A document is known, and comes once.
-    fn document(&mut self, name: String, body: Vec<u8>) -> Result<Item, ImportError> {
-        let place = DOCUMENTS.iter().position(|known| *known == name).ok_or_else(|| {
-            let reason = format!("it has the document `{name}`, which this toolgate does not know");
-            ImportError::NewerRecord { line: self.moved.lines, reason: short(reason) }
-        })?;
-        if place < self.documents {
-            return Err(self.damaged("a document is there twice, or not in the order of the names"));
-        }
-        self.documents = place + 1;
-        Ok(Item::Shared(Shared::Document { name, body }))
     }
 
     /// Reads a line of a known kind, up to the maximum size of the kind. Returns whether there was one.
@@ -319,9 +322,12 @@ impl<'a> LineReader<'a> {
     }
 
     fn record(&self, record: StoredRecord) -> Result<Vec<u8>, ImportError> {
-        let record = record.into_bytes();
-        let large = || ImportError::LargeRecord { line: self.moved.lines, max: self.max_record };
-        if record.len() > self.max_record { Err(large()) } else { Ok(record) }
+        let (record, line) = (record.into_bytes(), self.moved.lines);
+        if record.len() > self.max_record {
+            return Err(ImportError::LargeRecord { line, max: self.max_record });
+        }
+        let max = self.max_memory();
+        if bounds::memory(&record) > max { Err(ImportError::ManyValues { line, max }) } else { Ok(record) }
     }
 
     fn unreadable(&self, unreadable: Unreadable) -> ImportError {
@@ -331,6 +337,11 @@ impl<'a> LineReader<'a> {
             Unreadable::Damaged(_) => ImportError::Damaged { line, reason },
         }
     }
+}
+
+/// This line is damaged.
+pub(crate) fn damaged(line: u64, reason: impl Into<String>) -> ImportError {
+    ImportError::Damaged { line, reason: short(reason.into()) }
 }
 
 /// The beginning of a reason, which may quote a long line.
@@ -348,149 +359,4 @@ fn requested(events: Vec<Event>) -> Vec<CallId> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::portable::bounds::{MAX_COMPONENT, MAX_COMPONENT_RECORD, MAX_DOCUMENT};
-
-    fn first() -> String {
-        format!("{{\"store\":{{\"format\":1,\"position\":0,\"hash\":\"{}\"}}}}\n", Head::START.hash)
-    }
-
-    /// The error of a line after the first one.
-    fn refused(second: &mut dyn BufRead) -> String {
-        let first = first();
-        let mut input = first.as_bytes().chain(second);
-        LineReader::begin(&mut input, 100_000).unwrap().next().map(drop).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn line_that_is_longer_than_its_kind_is_refused() {
-        for (kind, max) in [
-            ("retention_time", 4_096),
-            ("owner", 4_096),
-            ("call", 4_096),
-            ("denial", 4_096),
-            ("journal", 4_096),
-            ("end", 4_096),
-            ("value", 2 * (2 * (2 + 255) + 1_024 + (64 << 10)) + 4_096),
-            ("document", 2 * MAX_DOCUMENT + 4_096),
-            ("component", 2 * (MAX_COMPONENT + MAX_COMPONENT_RECORD) + 4_096),
-        ] {
-            let expected = format!(
-                "line 2 is too long: no toolgate writes a line of the kind `{kind}` with more than {max} bytes"
-            );
-            let begin = format!("{{\"{kind}\":");
-            // Without an end. The whole of it would fill the memory.
-            assert_eq!(refused(&mut begin.as_bytes().chain(std::io::BufReader::new(std::io::repeat(b'x')))), expected);
-        }
-        for kind in ["commit", "suspension", "ended_turn", "standing", "delivery", "run_log", "journal_entry"] {
-            let line = |size: usize| format!("{{\"{kind}\":{}\n", "x".repeat(size - kind.len() - 5));
-            let expected =
-                "line 2 is too long: it has a record of more than 100000 bytes, and this import takes no larger one";
-            assert_eq!(refused(&mut line(104_097).as_bytes()), expected, "{kind}");
-            assert!(refused(&mut line(104_096).as_bytes()).starts_with("line 2 is damaged: expected value"), "{kind}");
-        }
-    }
-
-    #[test]
-    fn line_of_an_unknown_kind_is_not_read_to_its_end() {
-        let expected = |begin: &str| format!("line 2 is damaged: no kind of line begins with `{begin}`");
-        let endless = || std::io::BufReader::new(std::io::repeat(b'x'));
-        assert_eq!(refused(&mut b"{\"comet\":".chain(endless())), expected("{\"comet\":"));
-        assert_eq!(refused(&mut endless()), expected(&"x".repeat(24)));
-        assert_eq!(refused(&mut b"nonsense\n".as_slice()), expected("nonsense"));
-        assert_eq!(refused(&mut b"{}\n".as_slice()), expected("{}"));
-        for cut in ["x", "{\"com", "{\"commit\":", "{\"commit\":{"] {
-            assert!(refused(&mut cut.as_bytes()).contains("it was cut off"), "{cut}");
-        }
-    }
-
-    #[test]
-    fn unknown_and_repeated_documents_are_refused_at_once() {
-        let document = |name: &str| format!("{{\"document\":{{\"name\":\"{name}\",\"body\":\"\"}}}}\n");
-        let unknown = refused(&mut document("keys").as_bytes());
-        assert_eq!(
-            unknown,
-            "line 2 is of a newer toolgate: it has the document `keys`, which this toolgate does not know"
-        );
-        assert_eq!(refused(&mut document(&"ü".repeat(1_000)).as_bytes()).len(), 230, "only the beginning of the name");
-        for (one, other) in [("tokens", "tokens"), ("tokens", "ended-sessions")] {
-            let text = [first(), document(one), document(other)].concat();
-            let mut input = text.as_bytes();
-            let mut lines = LineReader::begin(&mut input, 1).unwrap();
-            assert!(lines.next().unwrap().is_some());
-            let again = lines.next().map(drop).unwrap_err().to_string();
-            assert_eq!(again, "line 3 is damaged: a document is there twice, or not in the order of the names");
-        }
-    }
-
-    #[test]
-    fn value_that_no_plugin_can_write_is_refused() {
-        let value = |key: &str, size: usize| {
-            let value = "00".repeat(size);
-            format!("{{\"value\":{{\"key\":\"{key}\",\"value\":\"{value}\"}}}}\n")
-        };
-        let whole = "000170".to_owned() + "000162" + &"00".repeat(1 << 10);
-        for (key, size) in [
-            (whole.as_str(), 65_537),
-            (&(whole.clone() + "00"), 1),
-            ("", 1),
-            ("00", 1),
-            ("00017000", 1),
-            ("0001700002", 1),
-            (&("0100".to_owned() + &"70".repeat(256) + "0000"), 1),
-        ] {
-            let line = value(key, size);
-            assert_eq!(
-                refused(&mut line.as_bytes()),
-                "line 2 is damaged: no plugin can write its key or its value",
-                "{key}"
-            );
-        }
-        let text = [first(), value(&whole, 65_536)].concat();
-        let mut input = text.as_bytes();
-        assert!(LineReader::begin(&mut input, 1).unwrap().next().unwrap().is_some());
-    }
-
-    /// The errors of the lines after the first one, of which the last alone is refused.
-    fn last_refused(lines: &[String]) -> String {
-        let text = [first(), lines.concat()].concat();
-        let mut input = text.as_bytes();
-        let mut read = LineReader::begin(&mut input, 1_000).unwrap();
-        for _ in 1..lines.len() {
-            assert!(read.next().unwrap().is_some());
-        }
-        read.next().map(drop).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn second_commit_of_a_position_is_refused() {
-        let commit = |position: u64| {
-            let hash = Head::START.hash;
-            let content = format!("{{\"removed\":{{\"digest\":\"{hash}\",\"by\":9}}}}");
-            format!(
-                "{{\"commit\":{{\"position\":{position},\"hash\":\"{hash}\",\"source\":\"plugin\",\"content\":{content}}}}}\n"
-            )
-        };
-        for (positions, expected) in [
-            (vec![2], "line 2 is damaged: its position is 2, and the commit before it has 0"),
-            (vec![1, 1], "line 3 is damaged: its position is 1, and the commit before it has 1"),
-            (
-                vec![1, 2, u64::MAX],
-                "line 4 is damaged: its position is 18446744073709551615, and the commit before it has 2",
-            ),
-        ] {
-            let lines: Vec<_> = positions.into_iter().map(commit).collect();
-            assert_eq!(last_refused(&lines), expected);
-        }
-    }
-
-    #[test]
-    fn line_that_is_not_in_the_order_of_kinds_is_refused() {
-        let owner = "{\"owner\":{\"conversation\":\"c\",\"owner\":\"ann\"}}\n".to_owned();
-        let time = "{\"retention_time\":{\"at\":1}}\n".to_owned();
-        let expected = |kind: &str| format!("line 3 is damaged: a line of the kind `{kind}` comes too late");
-        assert_eq!(last_refused(&[owner.clone(), time]), expected("retention_time"));
-        assert_eq!(last_refused(&[owner, first()]), expected("store"));
-    }
-}
+mod tests;

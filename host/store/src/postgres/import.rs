@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
 use dispatch::ports::{Commit, DeliveryRow, Footprint, Head, RowChange, Source, StoreFault, Walk};
-use domain::{PrincipalId, Turn, TurnId};
+use domain::{CallId, ConversationId, PrincipalId, Timestamp, Turn, TurnId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -17,8 +17,10 @@ use super::session::{Failure, Session, column_of};
 use super::settings::PostgresSettings;
 use super::state::{EndedRow, EntryRow, JournalHead, RunLogRow, State};
 use super::write::write_rows;
-use crate::portable::bounds::{Events, PER_RECORD};
-use crate::portable::{self, CommitItem, Content, EntryItem, ImportError, Item, LineReader, Moved, Shared, same_head};
+use crate::portable::bounds::{self, Events, PER_RECORD};
+use crate::portable::{
+    self, CommitItem, Content, EntryItem, ImportError, Item, Key, LineReader, Moved, Shared, damaged, same_head,
+};
 use crate::record;
 
 /// The operation that fails.
@@ -32,6 +34,9 @@ const FORGET_HOSTS: &str = "DELETE FROM hosts";
 const COMMITS: &str = "INSERT INTO commits (position, hash, source, turn, number, conversation, record, digest, removed_by) \
     SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::bytea[], $8::bytea[], \
     $9::bigint[])";
+const KNOWN_CALLS: &str = "SELECT conversation, id FROM calls \
+    JOIN unnest($1::text[], $2::text[]) AS new (conversation, id) USING (conversation, id)";
+const KNOWN_ENDS: &str = "SELECT turn FROM ended_turns WHERE turn = ANY ($1)";
 const DOCUMENT: &str = "INSERT INTO documents (name, body) VALUES ($1, $2)";
 const COMPONENT: &str =
     "INSERT INTO components (digest, bytes, record, last_live) VALUES ($1, $2, $3, clock_timestamp())";
@@ -64,7 +69,7 @@ const TABLES: [(&str, &str); 5] = [
 
 /// The rows that are written at once, and their bytes.
 const ROWS_AT_ONCE: usize = 1_000;
-const BYTES_AT_ONCE: usize = 8 << 20;
+const BYTES_AT_ONCE: u64 = 8 << 20;
 
 /// The entries of the audit that are verified at once.
 const VERIFIED_AT_ONCE: usize = 1_000;
@@ -113,21 +118,21 @@ async fn imported(
     }
     session.execute(FORGET_HOSTS, &[]).await.map_err(program)?;
     session.run(WITHOUT_TRIGGER).await.map_err(program)?;
-    let mut import = Import { session, commits: Vec::new(), state: State::default(), rows: 0, bytes: 0 };
+    let mut import = Import::new(session);
     while let Some(item) = lines.next()? {
         match item {
             Item::Shared(shared) => {
                 check(&shared).map_err(|error| lines.damaged(error.to_string()))?;
                 keep(session, shared).await.map_err(program)?;
             }
-            item => import.item(item),
+            item => import.item(item, lines.moved().lines)?,
         }
         if import.rows >= ROWS_AT_ONCE || import.bytes >= BYTES_AT_ONCE {
-            import.write().await.map_err(program)?;
+            import.write().await?;
         }
     }
-    import.write().await.map_err(program)?;
-    import.open_turns(lines.max_turn()).await?;
+    import.write().await?;
+    import.open_turns(lines.max_memory()).await?;
     session.execute(USAGE, &[]).await.map_err(program)?;
     session.run(WITH_TRIGGER).await.map_err(program)?;
     let Head { position, hash } = lines.head();
@@ -172,12 +177,23 @@ struct Import<'a> {
     session: &'a Session,
     commits: Vec<CommitItem>,
     state: State,
+    /// The call ids and the ended turns of the batch, each with its line. The order of the lines does not show that one is there twice.
+    calls: BTreeMap<(ConversationId, CallId), u64>,
+    ended: BTreeMap<TurnId, (Timestamp, u64)>,
     rows: usize,
-    bytes: usize,
+    bytes: u64,
+}
+
+impl<'a> Import<'a> {
+    fn new(session: &'a Session) -> Self {
+        let (calls, ended) = (BTreeMap::new(), BTreeMap::new());
+        Self { session, commits: Vec::new(), state: State::default(), calls, ended, rows: 0, bytes: 0 }
+    }
 }
 
 impl Import<'_> {
-    fn item(&mut self, item: Item) {
+    fn item(&mut self, item: Item, line: u64) -> Result<(), ImportError> {
+        self.new_keys(&item, line)?;
         let state = &mut self.state;
         self.rows += 1;
         self.bytes += size(&item);
@@ -210,10 +226,65 @@ impl Import<'_> {
             Item::Value { key, value } => state.values.put(key, value),
             Item::Shared(_) => {}
         }
+        Ok(())
+    }
+
+    /// Refuses keys that the batch has.
+    fn new_keys(&mut self, item: &Item, line: u64) -> Result<(), ImportError> {
+        let (conversation, calls) = match item {
+            Item::Call(conversation, id, _) => (conversation, std::slice::from_ref(id)),
+            Item::Commit(CommitItem { conversation: Some(of), content: Content::Record(_, calls), .. }) => {
+                (of, &**calls)
+            }
+            Item::Ended { ended, .. } => {
+                let (at, turn) = ended.row.key();
+                return match self.ended.insert(turn, (at, line)) {
+                    Some(_) => Err(damaged(line, Key::Ended(at, turn).repeated())),
+                    None => Ok(()),
+                };
+            }
+            _ => return Ok(()),
+        };
+        for id in calls {
+            if self.calls.insert((conversation.clone(), id.clone()), line).is_some() {
+                return Err(damaged(line, Key::call(conversation.clone(), id.clone()).repeated()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses keys that an earlier batch has.
+    async fn unknown_keys(&mut self) -> Result<(), ImportError> {
+        let (calls, ended) = (std::mem::take(&mut self.calls), std::mem::take(&mut self.ended));
+        if !calls.is_empty() {
+            let (conversations, ids): (Vec<_>, Vec<_>) =
+                calls.keys().map(|(of, id)| (of.as_str(), id.as_str())).unzip();
+            let known = self.session.query(KNOWN_CALLS, &[&conversations, &ids]).await.map_err(program)?;
+            if let Some(row) = known.first() {
+                let id = column::<&str>(row, "id")?.parse::<CallId>().map_err(|_| rows::damaged("a call id"))?;
+                let call = (rows::conversation(row)?, id);
+                let line = calls.get(&call).copied().unwrap_or_default();
+                return Err(damaged(line, Key::call(call.0, call.1).repeated()));
+            }
+        }
+        if !ended.is_empty() {
+            let turns: Vec<_> = ended.keys().copied().map(of_turn).collect();
+            let known = self.session.query(KNOWN_ENDS, &[&turns]).await.map_err(program)?;
+            let known = known.first().map(|row| turn(row, "turn")).transpose()?;
+            if let Some((turn, (at, line))) = known.and_then(|turn| ended.get_key_value(&turn)) {
+                return Err(damaged(*line, Key::Ended(*at, *turn).repeated()));
+            }
+        }
+        Ok(())
     }
 
     /// Writes what has come.
-    async fn write(&mut self) -> Result<(), Failure> {
+    async fn write(&mut self) -> Result<(), ImportError> {
+        self.unknown_keys().await?;
+        self.write_batch().await.map_err(program)
+    }
+
+    async fn write_batch(&mut self) -> Result<(), Failure> {
         (self.rows, self.bytes) = (0, 0);
         let commits = std::mem::take(&mut self.commits);
         let mut state = std::mem::take(&mut self.state);
@@ -275,7 +346,7 @@ impl Import<'_> {
             for (turn, log) in logs {
                 self.open_turn(turn, &log, max).await?;
             }
-            self.write().await.map_err(program)?;
+            self.write().await?;
         }
     }
 
@@ -311,7 +382,7 @@ fn at_once(page: &[Row], max: u64) -> Result<Vec<Uuid>, ImportError> {
             return Err(ImportError::LargeTurn { turn, max });
         }
         bytes = bytes.saturating_add(of_log);
-        if !turns.is_empty() && bytes > BYTES_AT_ONCE as u64 {
+        if !turns.is_empty() && bytes > BYTES_AT_ONCE {
             break;
         }
         turns.push(of_turn(turn));
@@ -323,23 +394,24 @@ fn recorded<T>(of: portable::Recorded<T>) -> super::state::Recorded<T> {
     super::state::Recorded { row: of.row, record: of.record }
 }
 
-/// About as many bytes as an item adds to a batch.
-fn size(item: &Item) -> usize {
-    match item {
-        Item::Commit(CommitItem { content: Content::Record(record, _), .. }) => record.len(),
-        Item::Suspension(portable::Recorded { record, .. }) => record.len(),
-        Item::Ended { ended, .. } => ended.record.len(),
-        Item::Standing(standing) => standing.record.len(),
-        Item::Delivery(delivery) => delivery.record.len(),
-        Item::RunLog(log) => log.record.len(),
-        Item::JournalEntry(entry) => entry.entry.record.len(),
-        Item::Value { key, value } => key.len() + value.len(),
+/// About as many bytes as an item adds to a batch. Of commits, only the bytes are kept.
+fn size(item: &Item) -> u64 {
+    let record = match item {
+        Item::Commit(CommitItem { content: Content::Record(record, _), .. }) => return record.len() as u64,
+        Item::Value { key, value } => return (key.len() + value.len()) as u64,
+        Item::Suspension(portable::Recorded { record, .. }) => record,
+        Item::Ended { ended, .. } => &ended.record,
+        Item::Standing(standing) => &standing.record,
+        Item::Delivery(delivery) => &delivery.record,
+        Item::RunLog(log) => &log.record,
+        Item::JournalEntry(entry) => &entry.entry.record,
         Item::Commit(_)
         | Item::Shared(_)
         | Item::RetentionTime(_)
         | Item::Owner(..)
         | Item::Call(..)
         | Item::Denial(_)
-        | Item::Journal { .. } => 0,
-    }
+        | Item::Journal { .. } => return 0,
+    };
+    bounds::memory(record)
 }

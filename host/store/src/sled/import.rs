@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use dispatch::ports::{Position, Source, StoreFault};
-use domain::{CallIndex, Digest, Event, Turn, TurnId};
+use domain::{CallId, CallIndex, ConversationId, Digest, Event, Turn, TurnId};
 
 use super::blobs::{self, Blobs};
 use super::building::Building;
@@ -19,7 +19,7 @@ use super::verify::{VerifyError, verified};
 use super::{SledStore, VALUES, chain};
 use crate::fault::fault;
 use crate::portable::bounds::Events;
-use crate::portable::{CommitItem, Content, EntryItem, ImportError, Item, LineReader, Moved, Shared, same_head};
+use crate::portable::{CommitItem, Content, EntryItem, ImportError, Item, Key, LineReader, Moved, Shared, same_head};
 use crate::{OpenError, StoreSettings, record};
 
 /// The operation that fails.
@@ -27,6 +27,9 @@ const IMPORT: &str = "import a store";
 
 /// The format that is written.
 const FORMAT: u8 = 3;
+
+/// The tree with the ids of the ended turns. It exists only during an import: a store has no index of them.
+const ENDED_TURNS: &str = "ended-turns";
 
 /// The folder in an imported store with the parts that belong beside it, until they are moved there.
 pub const BESIDE: &str = "beside";
@@ -78,22 +81,28 @@ fn imported(
     lines: &mut LineReader<'_>,
     keep: &mut dyn FnMut(&Path, Shared) -> io::Result<()>,
 ) -> Result<(), ImportError> {
-    let (head, max_turn) = (lines.head(), lines.max_turn());
+    let (head, max_memory) = (lines.head(), lines.max_memory());
     let Folder { folder_lock, db, file, blobs, .. } = Folder::open(work, settings, |_, _| Ok(()))?;
-    let values = Tree::new(attempt(|| db.open_tree(VALUES)).map_err(fault(IMPORT))?);
+    let tree = |name| attempt(|| db.open_tree(name)).map(Tree::new).map_err(fault(IMPORT));
+    let (values, ended_turns) = (tree(VALUES)?, tree(ENDED_TURNS)?);
     let out = Building::new(Tree::new((*db).clone()), IMPORT);
-    let mut import = Import { out, values, blobs, stamp: head.position, journal: None };
+    let mut import = Import { out, values, ended_turns, blobs, stamp: head.position, journal: None };
     while let Some(item) = lines.next()? {
         match item {
             Item::Shared(shared) => {
                 keep(&work.join(BESIDE), shared).map_err(|source| OpenError::io(work, source))?;
             }
-            item => import.item(item)?,
+            item => {
+                if let Some(repeated) = import.item(item)? {
+                    return Err(lines.damaged(repeated.repeated()));
+                }
+            }
         }
     }
     import.journal(None)?;
     import.out.write()?;
-    import.due_times(max_turn)?;
+    attempt(|| db.drop_tree(ENDED_TURNS)).map_err(fault(IMPORT))?;
+    import.due_times(max_memory)?;
     if head.position > Position::default() {
         import.out.put(keys::HEAD.to_vec(), keys::head_value(head))?;
     }
@@ -116,6 +125,7 @@ fn imported(
 struct Import {
     out: Building,
     values: Tree,
+    ended_turns: Tree,
     blobs: Blobs,
     /// The position that the entries beside the logs get.
     stamp: Position,
@@ -124,26 +134,31 @@ struct Import {
 }
 
 impl Import {
-    fn item(&mut self, item: Item) -> Result<(), StoreFault> {
+    /// Returns a key that an earlier line has, if the order of the lines does not show this.
+    fn item(&mut self, item: Item) -> Result<Option<Key>, StoreFault> {
         match item {
-            Item::RetentionTime(at) => self.stamped(keys::RETENTION_TIME.to_vec(), &at.millis().to_be_bytes()),
-            Item::Commit(commit) => self.commit(commit),
-            Item::Owner(conversation, owner) => self.stamped(keys::owner(&conversation), owner.as_str().as_bytes()),
-            Item::Call(conversation, id, turn) => {
-                self.stamped(keys::call(&conversation, &id), &turn.bits().to_be_bytes())
+            Item::RetentionTime(at) => self.stamped(keys::RETENTION_TIME.to_vec(), &at.millis().to_be_bytes())?,
+            Item::Commit(commit) => return self.commit(commit),
+            Item::Owner(conversation, owner) => self.stamped(keys::owner(&conversation), owner.as_str().as_bytes())?,
+            Item::Call(conversation, id, turn) => return self.call(&conversation, id, turn),
+            Item::Suspension(suspension) => {
+                self.recorded(keys::suspension(suspension.row.id), &[], suspension.record)?
             }
-            Item::Suspension(suspension) => self.recorded(keys::suspension(suspension.row.id), &[], suspension.record),
             Item::Ended { bytes, ended, .. } => {
-                self.recorded(keys::ended(ended.row.key()), &bytes.to_be_bytes(), ended.record)
+                let (at, turn) = ended.row.key();
+                if self.ended_turns.insert(turn.bits().to_be_bytes(), &[]).map_err(fault(IMPORT))?.is_some() {
+                    return Ok(Some(Key::Ended(at, turn)));
+                }
+                self.recorded(keys::ended((at, turn)), &bytes.to_be_bytes(), ended.record)?;
             }
             Item::Standing(standing) => {
                 let id = standing.row.standing.id;
                 let usage = StandingUsage::of(&standing.row).to_bytes();
                 self.stamped(keys::standing(keys::STANDING_STATE, id), &usage)?;
-                self.recorded(keys::standing(keys::STANDING, id), &[], standing.record)
+                self.recorded(keys::standing(keys::STANDING, id), &[], standing.record)?;
             }
             Item::Denial(denial) => {
-                self.stamped(keys::denied(&denial.conversation, denial.alike), &denial.at.millis().to_be_bytes())
+                self.stamped(keys::denied(&denial.conversation, denial.alike), &denial.at.millis().to_be_bytes())?;
             }
             Item::Delivery(delivery) => {
                 let row = &delivery.row;
@@ -151,23 +166,27 @@ impl Import {
                     self.out.put(next, Vec::new())?;
                 }
                 let key = keys::delivery(row.report.subject(), row.report.number(), &row.webhook);
-                self.recorded(key, &[], delivery.record)
+                self.recorded(key, &[], delivery.record)?;
             }
             Item::RunLog(log) => {
                 let key = keys::run_log(log.row.turn, log.row.call, log.row.run);
-                self.recorded(key, &log.row.written.to_be_bytes(), log.record)
+                self.recorded(key, &log.row.written.to_be_bytes(), log.record)?;
             }
             Item::Journal { turn, call, run, length } => {
                 let head = JournalHead { run: run.unwrap_or_default(), length, counted: 0 };
-                self.stamped(journals::head(turn, call), &head.value())
+                self.stamped(journals::head(turn, call), &head.value())?;
             }
-            Item::JournalEntry(entry) => self.journal_entry(entry),
-            Item::Value { key, value } => self.values.insert(key, &value).map(drop).map_err(fault(IMPORT)),
-            Item::Shared(_) => Ok(()),
+            Item::JournalEntry(entry) => self.journal_entry(entry)?,
+            Item::Value { key, value } => drop(self.values.insert(key, &value).map_err(fault(IMPORT))?),
+            Item::Shared(_) => {}
         }
+        Ok(None)
     }
 
-    fn commit(&mut self, CommitItem { head, source, conversation, content }: CommitItem) -> Result<(), StoreFault> {
+    fn commit(
+        &mut self,
+        CommitItem { head, source, conversation, content }: CommitItem,
+    ) -> Result<Option<Key>, StoreFault> {
         self.out.put(keys::at(&[keys::AUDIT], head.position), keys::link(head.hash, source))?;
         let key = chain::key_of(head.position, source);
         let (Source::Turn { turn, number }, Some(conversation)) = (source, conversation) else {
@@ -175,24 +194,35 @@ impl Import {
                 Content::Record(record, _) => self.whole(record)?,
                 Content::Removed { digest, by } => lost_record(digest, by),
             };
-            return self.out.put(key, value);
+            self.out.put(key, value)?;
+            return Ok(None);
         };
         match content {
             Content::Record(record, calls) => {
                 for id in calls {
-                    self.stamped(keys::call(&conversation, &id), &turn.bits().to_be_bytes())?;
+                    if let Some(repeated) = self.call(&conversation, id, turn)? {
+                        return Ok(Some(repeated));
+                    }
                 }
                 let feed = keys::at(&keys::feed(&conversation), head.position);
                 self.out.put(feed, keys::pointer(turn, number))?;
                 let value = [head.position.0.to_be_bytes().as_slice(), &self.whole(record)?].concat();
-                self.out.put(key, value)
+                self.out.put(key, value)?;
             }
             Content::Removed { digest, by } => {
                 let name = conversation.as_str().as_bytes();
                 self.out.put(keys::removed_before(turn), [by.0.to_be_bytes().as_slice(), name].concat())?;
-                self.out.put(key, tombstone_of(head.position, digest))
+                self.out.put(key, tombstone_of(head.position, digest))?;
             }
         }
+        Ok(None)
+    }
+
+    /// Writes a call id at once, because a commit may have the same one as another.
+    fn call(&self, conversation: &ConversationId, id: CallId, turn: TurnId) -> Result<Option<Key>, StoreFault> {
+        let value = [self.stamp.0.to_be_bytes().as_slice(), &turn.bits().to_be_bytes()].concat();
+        let before = self.out.tree.insert(keys::call(conversation, &id), &value).map_err(fault(IMPORT))?;
+        Ok(before.map(|_| Key::call(conversation.clone(), id)))
     }
 
     fn journal_entry(&mut self, EntryItem { turn, call, entry }: EntryItem) -> Result<(), StoreFault> {
@@ -219,7 +249,7 @@ impl Import {
     }
 
     /// Adds the times at which unfinished turns are due, and claims nothing for ended ones. The records of a turn take at most `max`
-    /// bytes of memory.
+    /// bytes of memory. This includes ended turns, because the migration reads their logs too.
     fn due_times(&mut self, max: u64) -> Result<(), ImportError> {
         let tree = self.out.tree.clone();
         let (mut of, mut log) = (None, Events::default());

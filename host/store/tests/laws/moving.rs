@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use dispatch::ports::{Audit as _, Committed, Facts, Feed, Health as _, Log, Position};
+use dispatch::ports::{Audit as _, Committed, Facts, Feed, Health as _, Log, Position, RowChange};
+use domain::Event;
+use domain::event::{CallEvent, TurnEnd};
 
 use crate::given::{self, begun, commit, events, large_fact};
 use crate::machine::is_left_out;
 use crate::on_server::settings;
+use crate::removing::ended;
 use crate::salvaging::{link, log, opened, salvaged, tamper, verified};
 use crate::server;
 use crate::store::{
@@ -56,13 +59,22 @@ async fn loss_that_a_salvage_recorded_is_no_damage() {
     assert_eq!([on_disk.health(), database.health()].map(|health| health.damaged_records), [0, 0]);
 }
 
+/// A fact of about a thousand bytes, with a call id of its own.
+fn own_fact(number: u64) -> Event {
+    let mut event = large_fact(number, 1_000);
+    if let Event::Call { event: CallEvent::Requested { id, .. }, .. } = &mut event {
+        *id = given::call(&format!("big{number}"));
+    }
+    event
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn turn_with_too_many_records_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path());
     store.append(&events(1, 0, vec![begun(1)])).await.unwrap();
     for number in 1..=5 {
-        store.append(&events(1, number, vec![large_fact(1, 1_000)])).await.unwrap();
+        store.append(&events(1, number, vec![own_fact(number.into())])).await.unwrap();
     }
     drop(store);
     let lines = exported(folder.path());
@@ -80,13 +92,74 @@ async fn turn_with_too_many_records_is_refused() {
         refused,
         "line 2 is too long: it has a record of more than 100 bytes, and this import takes no larger one"
     );
-    let whole = to_folder(&target, 3_000, &lines).unwrap();
+    let whole = to_folder(&target, 4_000, &lines).unwrap();
+    // The migration of a data folder reads the logs of ended turns too.
+    let end = Event::TurnSettled { end: TurnEnd::Settled, at: given::time(9) };
+    let ended = RowChange::Ended(ended(1, 9), TurnEnd::Settled);
+    opened(folder.path()).append(&events(1, 6, vec![end]).with([ended])).await.unwrap();
+    let of_ended = exported(folder.path());
+    let refused = to_folder(&folder.path().join("ended"), 1_200, &of_ended).unwrap_err().to_string();
+    assert_eq!(refused, expected(1_200));
     if is_left_out("postgres") {
         return;
     }
-    let settings = settings(server::database().1);
-    assert_eq!(to_database(&settings, 1_200, &lines).await.unwrap_err().to_string(), expected(1_200));
-    assert_eq!(to_database(&settings, 3_000, &lines).await.unwrap(), whole);
+    let database = settings(server::database().1);
+    assert_eq!(to_database(&database, 1_200, &lines).await.unwrap_err().to_string(), expected(1_200));
+    assert_eq!(to_database(&database, 4_000, &lines).await.unwrap(), whole);
+    assert!(
+        to_database(&settings(server::database().1), 1_200, &of_ended).await.is_ok(),
+        "no log of an ended turn is read"
+    );
+}
+
+/// A call id that is in two commits, or in a commit and in a later line, and a turn that ends twice. A database is given the lines in
+/// batches of a thousand, so the second one is in the same batch or in a later one.
+#[tokio::test(flavor = "multi_thread")]
+async fn repeated_call_ids_and_ends_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path());
+    for number in 1..=2 {
+        store.append(&events(number, 0, vec![begun(number), large_fact(number, 10)])).await.unwrap();
+    }
+    drop(store);
+    let twice = String::from_utf8(exported(folder.path())).unwrap();
+    let once: String = twice.split_inclusive('\n').take(2).collect();
+    let first: String = twice.split_inclusive('\n').take(1).collect();
+    let many = |line: &dyn Fn(usize) -> String, numbers: std::ops::Range<usize>| numbers.map(line).collect::<String>();
+    let owner = |n| format!("{{\"owner\":{{\"conversation\":\"c{n:04}\",\"owner\":\"ann\"}}}}\n");
+    let call = |id: String| {
+        format!("{{\"call\":{{\"conversation\":\"c\",\"id\":\"{id}\",\"turn\":\"{}\"}}}}\n", given::turn(9))
+    };
+    let later = |n| call(format!("big{n:04}"));
+    let ended = |turn: usize, at: usize| {
+        let json = format!(
+            "{{\"turn\":\"{}\",\"conversation\":\"c\",\"caller\":\"ann\",\"tools\":[],\"at\":{at}}}",
+            given::turn(turn as u64)
+        );
+        format!("{{\"ended_turn\":{{\"end\":\"settled\",\"bytes\":1,\"record\":{{\"version\":1,\"json\":{json}}}}}}}\n")
+    };
+    let each_ended = |n| ended(n, n);
+    let (call_id, end) =
+        ("the call id `big` of the conversation `c`".to_owned(), format!("the end of {}", given::turn(5)));
+    for (lines, line, key) in [
+        (twice, 3, &call_id),
+        ([&*once, &call("big".into())].concat(), 3, &call_id),
+        ([&*once, &many(&owner, 0..1_000), &call("big".into()), &many(&later, 0..1_000)].concat(), 1_003, &call_id),
+        ([&*first, &ended(5, 1), &ended(5, 2)].concat(), 3, &end),
+        (
+            [&*first, &many(&each_ended, 0..1_000), &ended(5, 1_000), &many(&each_ended, 1_001..2_001)].concat(),
+            1_002,
+            &end,
+        ),
+    ] {
+        let expected = format!("line {line} is damaged: it repeats {key}");
+        let refused = to_folder(&folder.path().join("target"), 10_000, lines.as_bytes()).unwrap_err().to_string();
+        assert_eq!(refused, expected);
+        if !is_left_out("postgres") {
+            let settings = settings(server::database().1);
+            assert_eq!(to_database(&settings, 10_000, lines.as_bytes()).await.unwrap_err().to_string(), expected);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -168,7 +168,8 @@ pub(crate) fn started_in(
     Some(folder)
 }
 
-/// The folder of the programs: that of the path, or the newest of Debian's.
+/// The folder of the programs: that of the path, or the newest of Debian's. A server before version 14 is left out, because hosts do
+/// not use it.
 pub(crate) fn programs() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -176,11 +177,23 @@ pub(crate) fn programs() -> &'static Path {
         let on_path = PathBuf::from(String::from_utf8(on_path.stdout).unwrap().trim());
         let of_debian = || {
             let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-            let folders = versions.map(|version| version.path().join("bin"));
-            folders.filter(|folder| folder.join("postgres").exists()).max()
+            let servers = versions.map(|version| version.path().join("bin/postgres"));
+            servers.filter_map(|server| Some((major(&server)?, server))).max()
         };
-        let found = on_path.parent().filter(|_| on_path.exists()).map(Path::to_owned).or_else(of_debian);
+        let found = major(&on_path).map(|version| (version, on_path)).filter(is_usable).or_else(of_debian);
+        let found = found.filter(is_usable).and_then(|(_, server)| server.parent().map(Path::to_owned));
         let install = "apt-get install postgresql, or cargo xtask test --without postgres";
-        found.unwrap_or_else(|| panic!("PostgreSQL is not installed: {install}"))
+        found.unwrap_or_else(|| panic!("PostgreSQL 14 or newer is not installed: {install}"))
     })
+}
+
+fn is_usable((version, _): &(u32, PathBuf)) -> bool {
+    *version >= 14
+}
+
+/// The major version that a server says.
+fn major(server: &Path) -> Option<u32> {
+    let said = String::from_utf8(Command::new(server).arg("--version").output().ok()?.stdout).ok()?;
+    let version = said.strip_prefix("postgres (PostgreSQL) ")?;
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }

@@ -43,7 +43,7 @@ The tokens of an export become valid. Import only a file of an author to whom yo
 pub(super) struct Import {
     /// The export; `-` reads standard input
     file: PathBuf,
-    /// The maximum size of a record in bytes. Larger ones are refused, because they take that much memory several times
+    /// The maximum size of a record in bytes. A record takes up to four times as many bytes of memory
     #[arg(long, value_name = "BYTES", default_value_t = store::MAX_RECORD)]
     max_record_bytes: usize,
     /// Print JSON
@@ -104,7 +104,7 @@ fn report(error: ImportError, if_not_empty: &str) -> Report {
             "export again, and copy the file whole"
         }
         ImportError::TooLong { .. } => "do not trust this file; export again, and copy the file whole",
-        ImportError::LargeRecord { .. } | ImportError::LargeTurn { .. } => {
+        ImportError::LargeRecord { .. } | ImportError::ManyValues { .. } | ImportError::LargeTurn { .. } => {
             "a host with the default limits stores none as large: if you trust the author of the file, allow more with --max-record-bytes"
         }
         ImportError::NotAnExport => "name a file that `toolgate store export` wrote",

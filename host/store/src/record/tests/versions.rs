@@ -1,43 +1,44 @@
 //! A record with three versions, as any record can have them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
 
-use crate::record::field::{Field, Lent, Stored};
+use crate::record::field::{self, Field, Lent};
 use crate::record::{Record, Unreadable, Upgrade, from_json, newest};
 
-/// Version 1 had one name, in `name`. Version 2 added `urgent`, and version 3 has a list of names.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Version 1 had one name, in `name`. Version 2 added `urgent`, which hosts before it did not know. Version 3 has a list of names.
+#[derive(Debug, PartialEq)]
 struct Alarm {
     names: Vec<String>,
     urgent: bool,
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AlarmV1 {
+    #[serde(with = "field", default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(with = "field", default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+    #[serde(with = "field", default)]
+    urgent: bool,
+}
+
 impl Field for Alarm {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.serialize(serializer)
+        AlarmV1 { name: None, names: self.names.clone(), urgent: self.urgent }.serialize(serializer)
     }
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::deserialize(deserializer)
+        let AlarmV1 { name, names, urgent } = AlarmV1::deserialize(deserializer)?;
+        Ok(Self { names: name.into_iter().chain(names).collect(), urgent })
     }
 }
 
-record!(Alarm = [Some(with_urgency), Some(with_names)]);
+record!(Alarm = [Some(was_urgent), None]);
 
-fn with_urgency(alarm: &mut Value) {
-    if let Some(alarm) = alarm.as_object_mut() {
-        alarm.insert("urgent".into(), false.into());
-    }
-}
-
-fn with_names(alarm: &mut Value) {
-    if let Some(alarm) = alarm.as_object_mut()
-        && let Some(name) = alarm.remove("name")
-    {
-        alarm.insert("names".into(), json!([name]));
-    }
+/// Before version 2, each alarm was urgent.
+fn was_urgent(alarm: &mut Alarm) {
+    alarm.urgent = true;
 }
 
 fn read(version: u8, json: &str) -> Result<Alarm, Unreadable> {
@@ -48,8 +49,8 @@ fn read(version: u8, json: &str) -> Result<Alarm, Unreadable> {
 fn every_version_is_read_and_the_newest_is_written() {
     let alarm = |urgent| Alarm { names: vec!["ann".into()], urgent };
     let newest = r#"{"names":["ann"],"urgent":true}"#;
-    assert_eq!(read(1, r#"{"name":"ann"}"#).unwrap(), alarm(false));
-    assert_eq!(read(2, r#"{"name":"ann","urgent":true}"#).unwrap(), alarm(true));
+    assert_eq!(read(1, r#"{"name":"ann"}"#).unwrap(), alarm(true));
+    assert_eq!(read(2, r#"{"name":"ann","urgent":false}"#).unwrap(), alarm(false));
     assert_eq!(read(3, newest).unwrap(), alarm(true));
     let mut written = Vec::new();
     Record::write(&alarm(true), &mut written).unwrap();
@@ -67,8 +68,8 @@ fn an_older_record_that_was_never_written_so_is_damaged() {
         (0, r#"{"name":"ann"}"#),
         (1, r#"{"names":["ann"],"other":1}"#),
         (1, r#"{"name":"ann"#),
-        (1, "[]"),
-        (2, r#"{"name":"ann"}"#),
+        (1, "7"),
+        (2, r#"{"name":"ann","name":"bob"}"#),
         (2, r#"{"name":7,"urgent":true}"#),
     ] {
         let refused = read(version, json).unwrap_err();
