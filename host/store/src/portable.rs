@@ -17,6 +17,7 @@
 //! lines of a kind ascend, so none is there twice (`order.rs`).
 
 pub(crate) mod bounds;
+mod item;
 mod order;
 mod read;
 mod write;
@@ -33,10 +34,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use self::bounds::{DOCUMENTS, MAX_RECORD};
+pub(crate) use self::item::{CommitItem, Content, Item, Recorded};
 pub(crate) use self::order::Key;
+pub(crate) use self::read::LineReader;
 #[cfg(feature = "postgres")]
 pub(crate) use self::read::damaged;
-pub(crate) use self::read::{CommitItem, Content, Item, LineReader, Recorded};
 pub(crate) use self::write::LineWriter;
 use crate::OpenError;
 use crate::record::field;

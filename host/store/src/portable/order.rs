@@ -7,7 +7,7 @@ use std::fmt;
 use dispatch::ports::{Denial, Subject};
 use domain::{CallId, CallIndex, ConversationId, Digest, StandingId, SuspensionId, Timestamp, TurnId};
 
-use super::read::Item;
+use super::item::Item;
 use super::{EntryItem, Shared, hex};
 
 /// The key of a line. Keys sort as the lines of an export do.

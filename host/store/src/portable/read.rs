@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, Read as _};
 
-use dispatch::ports::{DeliveryRow, Denial, EndedTurn, Head, Position, RunLog, Source, SuspensionRow};
+use dispatch::ports::{Denial, Head, Position, Source};
 use domain::{
-    CallId, CallIndex, ConversationId, Digest, Event, PrincipalId, Timestamp, TurnId,
-    event::{CallEvent, HostStarted, PluginEvent, TurnEnd},
+    CallId, Digest, Event,
+    event::{CallEvent, HostStarted, PluginEvent},
     journal::Entry,
     retention::Removal,
     standing::{StandingRevoked, StandingRow},
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::bounds::{self, BEGIN, DOCUMENTS, Kind, MEMORY};
+use super::item::{CommitItem, Content, Item, Recorded};
 use super::order::Key;
 use super::{EntryItem, FORMAT, Hex, ImportError, Line, Moved, Shared, Stored, StoredRecord, head};
 use crate::key_value::{MAX_VALUE, is_full_key};
@@ -24,65 +25,6 @@ const KEPT: usize = 1 << 20;
 
 /// The maximum size of the reason in an error, in bytes.
 const MAX_REASON: usize = 200;
-
-/// A decoded record with its stored form.
-pub(crate) struct Recorded<T> {
-    pub(crate) row: T,
-    pub(crate) record: Vec<u8>,
-}
-
-/// A line between the first and the last one.
-pub(crate) enum Item {
-    RetentionTime(Timestamp),
-    Commit(CommitItem),
-    Owner(ConversationId, PrincipalId),
-    Call(ConversationId, CallId, TurnId),
-    Suspension(Recorded<SuspensionRow>),
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "a data folder finds the position and the end in the log")
-    )]
-    Ended {
-        position: Option<Position>,
-        end: TurnEnd,
-        bytes: u64,
-        ended: Recorded<EndedTurn>,
-    },
-    Standing(Box<Recorded<StandingRow>>),
-    Denial(Denial),
-    Delivery(Recorded<DeliveryRow>),
-    RunLog(Recorded<RunLog>),
-    Journal {
-        turn: TurnId,
-        call: CallIndex,
-        run: Option<u32>,
-        length: u32,
-    },
-    JournalEntry(EntryItem),
-    Value {
-        key: Vec<u8>,
-        value: Vec<u8>,
-    },
-    Shared(Shared),
-}
-
-/// An entry of the audit.
-pub(crate) struct CommitItem {
-    pub(crate) head: Head,
-    pub(crate) source: Source,
-    /// Of a turn.
-    pub(crate) conversation: Option<ConversationId>,
-    pub(crate) content: Content,
-}
-
-pub(crate) enum Content {
-    /// The stored form, and the ids of the calls that it requests.
-    Record(Vec<u8>, Vec<CallId>),
-    Removed {
-        digest: Digest,
-        by: Position,
-    },
-}
 
 /// The first line, as far as each format has it.
 #[derive(Deserialize)]
