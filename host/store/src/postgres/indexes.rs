@@ -7,7 +7,7 @@ use domain::{CallId, ConversationId, PrincipalId, Timestamp, TurnId, effect::Due
 use tokio_postgres::Row;
 
 use super::reads::Reader;
-use super::rows::{self, column, limit, millis, of_turn, position, signed, time, turn, unsigned};
+use super::rows::{self, column, damaged, limit, millis, of_turn, position, signed, time, turn, unsigned};
 
 /// The maximum number of commits that are looked at for one page of turns.
 const MAX_EXAMINED: usize = 1_000;
@@ -16,9 +16,13 @@ const OWNER: &str = "SELECT owner FROM conversations WHERE conversation = $1";
 const CONVERSATIONS: &str = "SELECT conversation, owner FROM conversations WHERE conversation > $1 \
     ORDER BY conversation LIMIT $2";
 const CALL: &str = "SELECT turn FROM calls WHERE conversation = $1 AND id = $2";
-/// One look at the index for each id. Otherwise the server may read all calls of the conversation.
-const CALLS: &str = "SELECT found.id, found.turn FROM unnest($2::text[]) AS wanted (id) CROSS JOIN LATERAL (\
-    SELECT id, turn FROM calls WHERE conversation = $1 AND calls.id = wanted.id LIMIT 1) AS found";
+/// Each row has the same owner and usage, and another of the calls. There is one look at the index for each id; otherwise the server
+/// may read all calls of the conversation. The subselect hides the length of the array, so that the server keeps a plan.
+const SUBMISSION: &str = "SELECT owner, coalesce(kept.bytes, 0) AS kept, found.id, found.turn, \
+    coalesce(turns, 0) AS turns, coalesce(open.bytes, 0) AS bytes, coalesce(suspensions, 0) AS suspensions \
+    FROM (SELECT) AS submission LEFT JOIN conversations ON conversation = $1 LEFT JOIN kept ON kept.principal = $3 \
+    LEFT JOIN open_turns AS open ON open.principal = $3 LEFT JOIN (unnest((SELECT $2::text[])) AS wanted (id) CROSS JOIN LATERAL (\
+    SELECT id, turn FROM calls WHERE calls.conversation = $1 AND calls.id = wanted.id LIMIT 1) AS found) ON true";
 const KEPT: &str = "SELECT bytes FROM kept WHERE principal = $1";
 const TURNS: &str = "SELECT position, turn, number FROM commits WHERE conversation = $1 AND position < $2 \
     AND record IS NOT NULL ORDER BY position DESC LIMIT $3";
@@ -61,7 +65,6 @@ impl Reader {
         row.map(|row| turn(&row, "turn")).transpose()
     }
 
-    /// Sends all of its queries at once.
     pub(super) async fn find_submission(
         &self,
         conversation: &ConversationId,
@@ -69,21 +72,20 @@ impl Reader {
         keeper: Option<&PrincipalId>,
     ) -> Result<FoundSubmission, StoreFault> {
         let ids: Vec<&str> = calls.iter().map(CallId::as_str).collect();
-        let usage = async {
-            let Some(keeper) = keeper else { return Ok((None, None)) };
-            let (kept, open) = tokio::try_join!(self.kept_bytes(keeper), self.open_turns(Some(keeper)))?;
-            Ok((Some(kept), Some(open)))
-        };
-        let of = conversation.as_str();
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&of, &ids];
-        let found = self.query(CALLS, &parameters);
-        let (owner, found, (kept_bytes, open_turns)) = tokio::try_join!(self.owner(conversation), found, usage)?;
-        let turns = found.iter().map(|row| Ok((column::<String>(row, "id")?, turn(row, "turn")?)));
-        let turns = turns.collect::<Result<BTreeMap<_, _>, StoreFault>>()?;
-        let first = calls.into_iter().filter(|_| owner.is_some());
-        let call = first.filter_map(|call| Some((turns.get(call.as_str()).copied()?, call))).next();
-        let call = call.map(|(turn, call)| (call, turn));
-        let kept_bytes = kept_bytes.filter(|_| call.is_none());
+        let keeper = keeper.map(PrincipalId::as_str);
+        let rows = self.query(SUBMISSION, &[&conversation.as_str(), &ids, &keeper]).await?;
+        let row = rows.first().ok_or_else(|| damaged("a submission"))?;
+        let owner = column::<Option<&str>>(row, "owner")?.map(|_| rows::principal(row, "owner")).transpose()?;
+        let mut turns = BTreeMap::new();
+        for row in &rows {
+            if let Some(id) = column::<Option<&str>>(row, "id")? {
+                turns.insert(id, turn(row, "turn")?);
+            }
+        }
+        let first = calls.iter().filter(|_| owner.is_some());
+        let call = first.filter_map(|call| Some((call.clone(), *turns.get(call.as_str())?))).next();
+        let kept_bytes = keeper.filter(|_| call.is_none()).map(|_| column(row, "kept")).transpose()?.map(unsigned);
+        let open_turns = keeper.map(|_| rows::read_footprint(row)).transpose()?;
         Ok(FoundSubmission { owner, call, kept_bytes, open_turns })
     }
 

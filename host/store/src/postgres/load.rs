@@ -20,23 +20,7 @@ use super::state::{EndedRow, JournalHead, Length, RunLogRow, Sizes, State, signa
 use crate::record::Record;
 
 pub(super) const STATEMENTS: &[&str] = &[
-    BEGIN,
-    HEAD,
-    OWN,
-    LOGS,
-    OWNERS,
-    CALLS,
-    SIGNALS,
-    STANDINGS,
-    DENIALS,
-    RUN_LOGS,
-    JOURNALS,
-    VALUES,
-    ENDED,
-    OWED,
-    LOG_SIZES,
-    LOGS_OF,
-    JOURNAL_SIZES,
+    BEGIN, HEAD, OWN, LOGS, OWNERS, CALLS, SIGNALS, STANDINGS, DENIALS, RUN_LOGS, JOURNALS, VALUES, ENDED, OWED, SIZES,
 ];
 
 const BEGIN: &str = "BEGIN";
@@ -69,12 +53,10 @@ const VALUES: &str = "SELECT key, value FROM plugin_values WHERE key = ANY ($1) 
 const ENDED: &str = "SELECT turn, position, ending, bytes, record FROM ended_turns WHERE turn = ANY ($1)";
 const OWED: &str = "SELECT EXISTS (SELECT FROM deliveries WHERE next_at IS NOT NULL \
     AND (is_about_turn AND subject = ANY ($1) OR NOT is_about_turn AND subject = ANY ($2))) AS is_owed";
-const LOG_SIZES: &str = "SELECT turn, coalesce(sum(octet_length(record)), 0) AS bytes FROM commits \
-    WHERE source = 'turn' AND turn = ANY ($1) GROUP BY turn";
-const LOGS_OF: &str =
-    "SELECT turn, call, run, octet_length(record)::bigint AS bytes FROM run_logs WHERE turn = ANY ($1)";
-const JOURNAL_SIZES: &str = "SELECT turn, sum(octet_length(record)) AS bytes FROM journal_entries \
-    WHERE turn = ANY ($1) GROUP BY turn";
+const SIZES: &str = "SELECT turn, 'log' AS of, NULL::int AS call, NULL::bigint AS run, sum(octet_length(record)) AS bytes \
+    FROM commits WHERE source = 'turn' AND turn = ANY ($1) GROUP BY turn \
+    UNION ALL SELECT turn, 'journal', NULL, NULL, sum(octet_length(record)) FROM journal_entries WHERE turn = ANY ($1) GROUP BY turn \
+    UNION ALL SELECT turn, 'run', call, run, octet_length(record) FROM run_logs WHERE turn = ANY ($1)";
 
 /// The keys of the rows that a batch needs.
 #[derive(Default)]
@@ -206,9 +188,7 @@ impl Keys {
         add(!values.is_empty(), VALUES, vec![Box::new(values)]);
         add(!ended.is_empty(), ENDED, vec![Box::new(ended)]);
         add(!removed.is_empty(), OWED, vec![Box::new(removed), Box::new(self.suspensions.clone())]);
-        for statement in [LOG_SIZES, LOGS_OF, JOURNAL_SIZES] {
-            add(!ends.is_empty(), statement, vec![Box::new(ends.clone())]);
-        }
+        add(!ends.is_empty(), SIZES, vec![Box::new(ends)]);
         needed
     }
 }
@@ -248,7 +228,7 @@ pub(super) async fn load<'a>(
                 OWN => own = Some(OwnRow::read(row)?),
                 OWED => state.is_owed = column(row, "is_owed")?,
                 ENDED => state.ended.load(rows::turn(row, "turn")?, ended_row(row)?),
-                LOG_SIZES | LOGS_OF | JOURNAL_SIZES => size(&mut state, statement, row)?,
+                SIZES => size(&mut state, row)?,
                 _ => entry(&mut state, statement, row)?,
             }
         }
@@ -306,12 +286,13 @@ fn entry(state: &mut State, statement: &str, row: &Row) -> Result<(), Failure> {
 }
 
 /// Adds a size of a turn that ends.
-fn size(state: &mut State, statement: &str, row: &Row) -> Result<(), Failure> {
+fn size(state: &mut State, row: &Row) -> Result<(), Failure> {
     let sizes = state.sizes.entry(rows::turn(row, "turn")?).or_default();
-    let bytes = unsigned(column(row, "bytes")?);
-    match statement {
-        LOG_SIZES => sizes.log = bytes,
-        JOURNAL_SIZES => sizes.journals = bytes,
+    // A removed log has none.
+    let bytes = unsigned(column::<Option<i64>>(row, "bytes")?.unwrap_or_default());
+    match column(row, "of")? {
+        "log" => sizes.log = bytes,
+        "journal" => sizes.journals = bytes,
         _ => drop(sizes.run_logs.insert((call(row)?, number(row, "run")?), bytes)),
     }
     Ok(())

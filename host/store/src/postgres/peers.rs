@@ -56,11 +56,6 @@ fn running(row: &Row) -> Result<RunningHost, StoreFault> {
     })
 }
 
-fn footprint(row: &Row) -> Result<Footprint, StoreFault> {
-    let number = |name| Ok::<_, StoreFault>(usize::try_from(column::<i64>(row, name)?).unwrap_or(0));
-    Ok(Footprint { turns: number("turns")?, bytes: number("bytes")?, suspensions: number("suspensions")? })
-}
-
 #[async_trait]
 impl Peers for super::PostgresStore {
     fn is_shared(&self) -> bool {
@@ -149,6 +144,6 @@ impl Reader {
             None => self.first(ALL_OPEN, &[]).await?,
             Some(principal) => self.first(OPEN, &[&principal.as_str()]).await?,
         };
-        row.map_or(Ok(Footprint::default()), |row| footprint(&row))
+        row.map_or(Ok(Footprint::default()), |row| rows::read_footprint(&row))
     }
 }

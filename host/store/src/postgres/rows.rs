@@ -100,6 +100,11 @@ pub(super) fn footprint(footprint: Footprint) -> [i64; 3] {
     [turns, bytes, suspensions].map(limit)
 }
 
+pub(super) fn read_footprint(row: &Row) -> Result<Footprint, StoreFault> {
+    let number = |name| Ok::<_, StoreFault>(usize::try_from(column::<i64>(row, name)?).unwrap_or(0));
+    Ok(Footprint { turns: number("turns")?, bytes: number("bytes")?, suspensions: number("suspensions")? })
+}
+
 /// The number of a kind in a column.
 pub(super) fn kind(kind: SuspensionKind) -> i16 {
     let place = SuspensionKind::ALL.iter().position(|each| *each == kind);

@@ -21,7 +21,7 @@ pub(super) mod sql;
 use self::sql::{
     AUDIENCES, CALLS, COMMITS, COUNTS, DELIVERIES, DENIALS, DUE, ENDED, ENDED_BY, ENDED_UNFINISHED, ENTRIES,
     FORGET_AUDIENCES, FORGET_COUNTS, FORGET_DENIALS, FORGET_ENDED_BY, FORGET_JOURNALS, FORGET_OPEN, FORGET_RUN_LOGS,
-    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, HEAD, JOURNALS, KEPT, NEW_VALUES, OPEN, OWN, OWNERS,
+    FORGET_STANDINGS, FORGET_VALUES, FORGET_WAITING, JOURNALS, KEPT_LESS, KEPT_MORE, NEW_VALUES, OPEN, OWNERS,
     RETENTION_TIME, RUN_LOGS, STANDINGS, SUSPENSIONS, VALUES, WAITING,
 };
 
@@ -48,18 +48,12 @@ impl Writing<'_> {
 /// Writes the changes and the mark, extends the lease of the host, and commits all of it.
 pub(super) async fn write(session: &Session, me: &Me, run: i32, state: &State, mark: Mark) -> Result<(), Failure> {
     let mut writing = Writing::of(session, state)?;
-    writing.logs(state, run);
+    writing.commits(me, run, state, mark);
     if let Some(removal) = &state.removal {
         for (statement, columns) in super::removal::statements(removal, state.head.position) {
             writing.add(1, statement, columns);
         }
     }
-    let (position, hash) = (signed(mark.head.position.0), mark.head.hash.as_bytes().to_vec());
-    writing.add(1, HEAD, vec![Box::new(position), Box::new(hash.clone())]);
-    let name = me.name().to_owned();
-    let columns: Vec<Column> =
-        vec![Box::new(position), Box::new(hash), Box::new(mark.id), Box::new(name), Box::new(me.lease())];
-    writing.add(1, OWN, columns);
     writing.sent.push(Box::pin(session.run("COMMIT")));
     writing.finish().await
 }
@@ -93,11 +87,11 @@ impl<'a> Writing<'a> {
 }
 
 impl Writing<'_> {
-    fn logs(&mut self, state: &State, run: i32) {
+    fn commits(&mut self, me: &Me, run: i32, state: &State, mark: Mark) {
         let commits = &state.added.commits;
         let of_turn = |source| if let Source::Turn { turn, number } = source { Some((turn, number)) } else { None };
         self.add(
-            commits.len(),
+            1,
             COMMITS,
             vec![
                 column_of(commits, |row| signed(row.head.position.0)),
@@ -108,6 +102,11 @@ impl Writing<'_> {
                 column_of(commits, |row| row.conversation.as_ref().map(ToString::to_string)),
                 column_of(commits, |row| row.record.clone()),
                 Box::new(run),
+                Box::new(signed(mark.head.position.0)),
+                Box::new(mark.head.hash.as_bytes().to_vec()),
+                Box::new(mark.id),
+                Box::new(me.name().to_owned()),
+                Box::new(me.lease()),
             ],
         );
     }
@@ -119,12 +118,11 @@ impl Writing<'_> {
             let bytes = kept.entry(principal.to_string()).or_default();
             *bytes = bytes.saturating_add(*by);
         }
-        let kept: Vec<_> = kept.into_iter().collect();
-        self.add(
-            kept.len(),
-            KEPT,
-            vec![column_of(&kept, |(principal, _)| principal.clone()), column_of(&kept, |row| row.1)],
-        );
+        let (more, less): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(_, by)| *by >= 0);
+        for (statement, kept) in [(KEPT_MORE, more), (KEPT_LESS, less)] {
+            let columns = vec![column_of(&kept, |(principal, _)| principal.clone()), column_of(&kept, |row| row.1)];
+            self.add(kept.len(), statement, columns);
+        }
         let mut open: BTreeMap<String, [i64; 3]> = BTreeMap::new();
         for OpenChange { principal, less, more } in &state.added.open {
             let sums = open.entry(principal.to_string()).or_default();
@@ -135,10 +133,11 @@ impl Writing<'_> {
             }
         }
         let open: Vec<_> = open.into_iter().filter(|(_, sums)| *sums != [0; 3]).collect();
-        let principals = || column_of(&open, |(principal, _)| principal.clone());
+        let principal = |(principal, _): &(String, _)| principal.clone();
         let sum = |of: usize| column_of(&open, move |(_, sums)| sums[of]);
-        self.add(open.len(), OPEN, vec![principals(), sum(0), sum(1), sum(2)]);
-        self.add(open.len(), FORGET_OPEN, vec![principals()]);
+        self.add(open.len(), OPEN, vec![column_of(&open, principal), sum(0), sum(1), sum(2)]);
+        let fewer: Vec<_> = open.into_iter().filter(|(_, sums)| sums.iter().any(|sum| *sum < 0)).collect();
+        self.add(fewer.len(), FORGET_OPEN, vec![column_of(&fewer, principal)]);
     }
 
     fn turns(&mut self, state: &State) {

@@ -1,8 +1,6 @@
 //! The statements that write. Each takes columns as arrays, and so any number of rows.
 
 pub(in crate::postgres) const STATEMENTS: &[&str] = &[
-    HEAD,
-    OWN,
     RETENTION_TIME,
     COMMITS,
     OWNERS,
@@ -19,7 +17,8 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     FORGET_AUDIENCES,
     WAITING,
     FORGET_WAITING,
-    KEPT,
+    KEPT_MORE,
+    KEPT_LESS,
     OPEN,
     FORGET_OPEN,
     DELIVERIES,
@@ -37,12 +36,13 @@ pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     FORGET_VALUES,
 ];
 
-pub(super) const HEAD: &str = "UPDATE head SET position = $1, hash = $2";
-pub(super) const OWN: &str = "UPDATE hosts SET position = $1, hash = $2, mark = $3, renewed_at = clock_timestamp(), \
-    lease_until = clock_timestamp() + make_interval(secs => $5) WHERE name = $4";
 pub(super) const RETENTION_TIME: &str = "UPDATE head SET retention_time = $1";
-pub(super) const COMMITS: &str = "INSERT INTO commits (position, hash, source, turn, number, conversation, record, run) \
-    SELECT *, $8::int FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::bytea[])";
+/// The commits, the head after them, and the row of the host with its mark and its next lease.
+pub(super) const COMMITS: &str = "WITH added AS (INSERT INTO commits (position, hash, source, turn, number, conversation, record, run) \
+    SELECT *, $8::int FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::bytea[])), \
+    moved AS (UPDATE head SET position = $9, hash = $10) \
+    UPDATE hosts SET position = $9, hash = $10, mark = $11, renewed_at = clock_timestamp(), \
+    lease_until = clock_timestamp() + make_interval(secs => $13) WHERE name = $12";
 pub(super) const OWNERS: &str =
     "INSERT INTO conversations (conversation, owner) SELECT * FROM unnest($1::text[], $2::text[])";
 pub(super) const CALLS: &str =
@@ -79,12 +79,10 @@ pub(super) const WAITING: &str = "INSERT INTO waiting (suspension, audience, con
     ON CONFLICT (suspension) DO UPDATE SET audience = excluded.audience, conversation = excluded.conversation, \
     caller = excluded.caller, tool = excluded.tool";
 pub(super) const FORGET_WAITING: &str = "DELETE FROM waiting WHERE suspension = ANY ($1)";
-/// Only one transaction at a time has the lock of the head, so no other one adds a row meanwhile.
-pub(super) const KEPT: &str = "WITH added AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS added (principal, bytes)), \
-    changed AS (UPDATE kept SET bytes = greatest(kept.bytes + added.bytes, 0) FROM added \
-    WHERE kept.principal = added.principal RETURNING kept.principal) \
-    INSERT INTO kept (principal, bytes) SELECT principal, greatest(bytes, 0) FROM added \
-    WHERE principal NOT IN (SELECT principal FROM changed)";
+pub(super) const KEPT_MORE: &str = "INSERT INTO kept (principal, bytes) SELECT * FROM unnest($1::text[], $2::bigint[]) \
+    ON CONFLICT (principal) DO UPDATE SET bytes = kept.bytes + excluded.bytes";
+pub(super) const KEPT_LESS: &str = "UPDATE kept SET bytes = greatest(kept.bytes + changed.bytes, 0) \
+    FROM unnest($1::text[], $2::bigint[]) AS changed (principal, bytes) WHERE kept.principal = changed.principal";
 pub(super) const OPEN: &str = "INSERT INTO open_turns (principal, turns, bytes, suspensions) \
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) ON CONFLICT (principal) DO UPDATE \
     SET turns = open_turns.turns + excluded.turns, bytes = open_turns.bytes + excluded.bytes, \
