@@ -183,9 +183,9 @@ impl Connector {
 fn of_writer(deadline: Duration) -> String {
     // A server that waits for an acknowledgement this long, after a probe too, ends the session.
     let (idle, probes) = (deadline / 4, 4);
-    // Each statement looks for keys, so one plan is right for all of them. By itself the server would plan each time, which costs as
-    // much as the rest, because it takes arrays of unknown length for long ones. It could make the plan while a table is empty: then
-    // it would read the whole table each time, with all removed rows, until the next automatic vacuum.
+    // Each statement looks for keys, so one plan is right for all arrays. By itself the server would plan again each time, because it
+    // takes arrays of unknown length for long ones, and that costs as much as the rest. It can make the plan while a table is empty:
+    // with `enable_seqscan`, it would then read the whole table each time, with all removed rows, until the next automatic vacuum.
     format!(
         "-c idle_in_transaction_session_timeout={} -c tcp_user_timeout={} -c tcp_keepalives_idle={} \
          -c tcp_keepalives_interval=1 -c tcp_keepalives_count={probes} -c enable_seqscan=off -c jit=off \

@@ -16,8 +16,8 @@ const OWNER: &str = "SELECT owner FROM conversations WHERE conversation = $1";
 const CONVERSATIONS: &str = "SELECT conversation, owner FROM conversations WHERE conversation > $1 \
     ORDER BY conversation LIMIT $2";
 const CALL: &str = "SELECT turn FROM calls WHERE conversation = $1 AND id = $2";
-/// Each row has the same owner and usage, and another of the calls. There is one look at the index for each id; otherwise the server
-/// may read all calls of the conversation. The subselect hides the length of the array, so that the server keeps a plan.
+/// Each row has the same owner and usage, and one of the calls that were found. There is one look at the index for each id. Otherwise
+/// the server may read all calls of the conversation. The subselect hides the length of the array, so that the server keeps a plan.
 const SUBMISSION: &str = "SELECT owner, coalesce(kept.bytes, 0) AS kept, found.id, found.turn, \
     coalesce(turns, 0) AS turns, coalesce(open.bytes, 0) AS bytes, coalesce(suspensions, 0) AS suspensions \
     FROM (SELECT) AS submission LEFT JOIN conversations ON conversation = $1 LEFT JOIN kept ON kept.principal = $3 \

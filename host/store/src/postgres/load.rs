@@ -31,28 +31,32 @@ const HEAD: &str = "SELECT position, hash, gen_random_uuid() AS next, current_se
     set_config('synchronous_commit', current_setting('synchronous_commit'), true) AS synchronous_commit FROM head FOR UPDATE";
 /// Other hosts wait with the removal of the row until the transaction has ended.
 const OWN: &str = "SELECT position, hash, mark, run FROM hosts WHERE name = $1 AND owner = $2 FOR NO KEY UPDATE";
+/// The limits keep the server from a join with all rows of an index, which it would choose while a table is almost empty.
 const LOGS: &str = "SELECT wanted.turn, last.number, last.record IS NULL AS is_removed \
     FROM unnest($1::uuid[]) AS wanted (turn) CROSS JOIN LATERAL (SELECT number, record FROM commits \
     WHERE source = 'turn' AND commits.turn = wanted.turn ORDER BY number DESC LIMIT 1) AS last";
 const OWNERS: &str = "SELECT conversation, owner FROM conversations WHERE conversation = ANY ($1)";
-const CALLS: &str = "SELECT calls.conversation, calls.id, calls.turn FROM calls \
-    JOIN unnest($1::text[], $2::text[]) AS wanted (conversation, id) USING (conversation, id)";
-const SIGNALS: &str = "SELECT suspensions.id, conversation, signal FROM suspensions \
-    JOIN unnest($1::text[], $2::text[]) AS wanted (conversation, signal) USING (conversation, signal) \
-    WHERE is_open AND suspensions.signal IS NOT NULL";
+const CALLS: &str = "SELECT found.* FROM unnest($1::text[], $2::text[]) AS wanted (conversation, id) CROSS JOIN LATERAL (\
+    SELECT conversation, id, turn FROM calls WHERE calls.conversation = wanted.conversation AND calls.id = wanted.id LIMIT 1) AS found";
+const SIGNALS: &str = "SELECT found.* FROM unnest($1::text[], $2::text[]) AS wanted (conversation, signal) CROSS JOIN LATERAL (\
+    SELECT id, conversation, signal FROM suspensions WHERE suspensions.conversation = wanted.conversation \
+    AND suspensions.signal = wanted.signal AND is_open AND suspensions.signal IS NOT NULL LIMIT 1) AS found";
 const STANDINGS: &str = "SELECT used, revoked_by, revoked_at, record FROM standing_approvals WHERE id = ANY ($1)";
-const DENIALS: &str = "SELECT conversation, alike, denied_at FROM denials \
-    JOIN unnest($1::text[], $2::bytea[]) AS wanted (conversation, alike) USING (conversation, alike)";
-const RUN_LOGS: &str = "SELECT turn, call, run, written FROM run_logs \
-    JOIN unnest($1::uuid[], $2::int[], $3::bigint[]) AS wanted (turn, call, run) USING (turn, call, run)";
-const JOURNALS: &str = "SELECT turn, call, run, length FROM journals \
-    JOIN unnest($1::uuid[], $2::int[]) AS wanted (turn, call) USING (turn, call)";
+const DENIALS: &str = "SELECT found.* FROM unnest($1::text[], $2::bytea[]) AS wanted (conversation, alike) CROSS JOIN LATERAL (\
+    SELECT conversation, alike, denied_at FROM denials WHERE denials.conversation = wanted.conversation \
+    AND denials.alike = wanted.alike LIMIT 1) AS found";
+const RUN_LOGS: &str = "SELECT found.* FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS wanted (turn, call, run) CROSS JOIN LATERAL (\
+    SELECT turn, call, run, written FROM run_logs WHERE run_logs.turn = wanted.turn AND run_logs.call = wanted.call \
+    AND run_logs.run = wanted.run LIMIT 1) AS found";
+const JOURNALS: &str = "SELECT found.* FROM unnest($1::uuid[], $2::int[]) AS wanted (turn, call) CROSS JOIN LATERAL (\
+    SELECT turn, call, run, length FROM journals WHERE journals.turn = wanted.turn AND journals.call = wanted.call LIMIT 1) AS found";
 /// Another host can change a value outside of commits. It waits until this transaction has ended. It can also set an absent value
 /// meanwhile; then the insertion of this transaction fails, and the transaction is repeated.
 const VALUES: &str = "SELECT key, value FROM plugin_values WHERE key = ANY ($1) ORDER BY key FOR UPDATE";
 const ENDED: &str = "SELECT turn, position, ending, bytes, record FROM ended_turns WHERE turn = ANY ($1)";
-const OWED: &str = "SELECT EXISTS (SELECT FROM deliveries WHERE next_at IS NOT NULL \
-    AND (is_about_turn AND subject = ANY ($1) OR NOT is_about_turn AND subject = ANY ($2))) AS is_owed";
+const OWED: &str = "SELECT EXISTS (SELECT FROM (SELECT true, unnest($1::uuid[]) UNION ALL SELECT false, unnest($2::uuid[])) \
+    AS removed (is_about_turn, subject) CROSS JOIN LATERAL (SELECT FROM deliveries WHERE deliveries.is_about_turn = removed.is_about_turn \
+    AND deliveries.subject = removed.subject AND next_at IS NOT NULL LIMIT 1) AS owed) AS is_owed";
 const SIZES: &str = "SELECT turn, 'log' AS of, NULL::int AS call, NULL::bigint AS run, sum(octet_length(record)) AS bytes \
     FROM commits WHERE source = 'turn' AND turn = ANY ($1) GROUP BY turn \
     UNION ALL SELECT turn, 'journal', NULL, NULL, sum(octet_length(record)) FROM journal_entries WHERE turn = ANY ($1) GROUP BY turn \

@@ -8,8 +8,10 @@ use super::session::Column;
 
 pub(super) const STATEMENTS: &[&str] = &[RECORDS, ENDED, OF_TURNS, OF_SUSPENSIONS, SUSPENSIONS];
 
-const RECORDS: &str = "UPDATE commits SET digest = sha256(record), record = NULL, removed_by = $2 \
-    WHERE source = 'turn' AND turn = ANY ($1) AND record IS NOT NULL";
+/// `OFFSET` keeps the server from a join with all commits.
+const RECORDS: &str = "UPDATE commits SET digest = sha256(record), record = NULL, removed_by = $2 WHERE ctid = ANY (ARRAY(\
+    SELECT place FROM unnest($1::uuid[]) AS removed (turn) CROSS JOIN LATERAL (SELECT ctid AS place FROM commits AS kept \
+    WHERE kept.source = 'turn' AND kept.turn = removed.turn AND kept.record IS NOT NULL OFFSET 0) AS found))";
 const ENDED: &str = "DELETE FROM ended_turns WHERE turn = ANY ($1)";
 const OF_TURNS: &str = "DELETE FROM deliveries WHERE is_about_turn AND subject = ANY ($1)";
 const OF_SUSPENSIONS: &str = "DELETE FROM deliveries WHERE NOT is_about_turn AND subject = ANY ($1)";

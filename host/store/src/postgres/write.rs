@@ -1,4 +1,4 @@
-//! Writes the changes of a batch of commits: one statement for each table, all sent at once, and the `COMMIT` behind them. The
+//! Writes the changes of a batch of commits: a few statements for each table, all sent at once, and the `COMMIT` behind them. The
 //! server skips what follows a failed statement, and its `COMMIT` then ends the transaction without a change.
 
 use std::collections::BTreeMap;

@@ -30,6 +30,8 @@ mod on_disk;
 #[cfg(feature = "postgres")]
 mod on_server;
 #[cfg(feature = "postgres")]
+mod plans;
+#[cfg(feature = "postgres")]
 mod proxy;
 mod removing;
 mod removing_on_disk;

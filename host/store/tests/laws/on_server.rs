@@ -401,27 +401,6 @@ async fn certificate_of_the_server_is_verified() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turn_that_ends_is_found_by_its_id() {
-    if is_left_out("postgres") {
-        return;
-    }
-    let (name, url) = server::database();
-    PostgresStore::open(&settings(url)).await.unwrap();
-    // The statistics say that the table is empty, as after an automatic vacuum. The indexes still have pages of removed rows.
-    for statement in [
-        "INSERT INTO toolgate.unfinished_turns SELECT gen_random_uuid(), n, false FROM generate_series(1, 9999) AS n",
-        "DELETE FROM toolgate.unfinished_turns",
-        "VACUUM toolgate.unfinished_turns",
-    ] {
-        server::run(&name, statement);
-    }
-    let turns = [1, 2, 3].map(|n| format!("00000000-0000-0000-0000-00000000000{n}")).join(",");
-    let removal = format!("DELETE FROM toolgate.unfinished_turns WHERE turn = ANY ('{{{turns}}}')");
-    let plan = server::run(&name, &format!("SET enable_seqscan = off; EXPLAIN {removal}"));
-    assert!(plan.contains("unfinished_turns_pkey"), "{plan}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn server_that_does_not_answer_takes_no_time_of_the_next_one() {
     if is_left_out("postgres") {
         return;

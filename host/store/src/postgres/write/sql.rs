@@ -1,4 +1,5 @@
-//! The statements that write. Each takes columns as arrays, and so any number of rows.
+//! The statements that write. Each takes columns as arrays, and so any number of rows. Each looks its rows up by their
+//! keys, also while the statistics of the server say that the table is empty.
 
 pub(in crate::postgres) const STATEMENTS: &[&str] = &[
     RETENTION_TIME,
@@ -70,9 +71,11 @@ pub(super) const AUDIENCES: &str = "INSERT INTO audiences (digest, waiting, reco
 pub(super) const COUNTS: &str = "INSERT INTO audience_counts (scope, tool, audience, waiting) \
     SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[]) \
     ON CONFLICT (scope, tool, audience) DO UPDATE SET waiting = audience_counts.waiting + excluded.waiting";
-pub(super) const FORGET_COUNTS: &str = "DELETE FROM audience_counts USING unnest($1::text[], $2::text[], $3::bytea[]) \
-    AS changed (scope, tool, audience) WHERE audience_counts.scope = changed.scope AND audience_counts.tool = changed.tool \
-    AND audience_counts.audience = changed.audience AND audience_counts.waiting <= 0";
+pub(super) const FORGET_COUNTS: &str = "DELETE FROM audience_counts WHERE ctid = ANY (ARRAY(SELECT place \
+    FROM unnest($1::text[], $2::text[], $3::bytea[]) \
+    AS changed (scope, tool, audience) CROSS JOIN LATERAL (SELECT ctid AS place FROM audience_counts AS kept \
+    WHERE kept.scope = changed.scope AND kept.tool = changed.tool AND kept.audience = changed.audience \
+    AND kept.waiting <= 0 LIMIT 1) AS found))";
 pub(super) const FORGET_AUDIENCES: &str = "DELETE FROM audiences WHERE digest = ANY ($1) AND waiting <= 0";
 pub(super) const WAITING: &str = "INSERT INTO waiting (suspension, audience, conversation, caller, tool) \
     SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::text[], $4::text[], $5::text[]) \
@@ -82,7 +85,8 @@ pub(super) const FORGET_WAITING: &str = "DELETE FROM waiting WHERE suspension = 
 pub(super) const KEPT_MORE: &str = "INSERT INTO kept (principal, bytes) SELECT * FROM unnest($1::text[], $2::bigint[]) \
     ON CONFLICT (principal) DO UPDATE SET bytes = kept.bytes + excluded.bytes";
 pub(super) const KEPT_LESS: &str = "UPDATE kept SET bytes = greatest(kept.bytes + changed.bytes, 0) \
-    FROM unnest($1::text[], $2::bigint[]) AS changed (principal, bytes) WHERE kept.principal = changed.principal";
+    FROM unnest($1::text[], $2::bigint[]) AS changed (principal, bytes) \
+    WHERE kept.principal = changed.principal AND kept.principal = ANY ($1)";
 pub(super) const OPEN: &str = "INSERT INTO open_turns (principal, turns, bytes, suspensions) \
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) ON CONFLICT (principal) DO UPDATE \
     SET turns = open_turns.turns + excluded.turns, bytes = open_turns.bytes + excluded.bytes, \
@@ -110,10 +114,12 @@ pub(super) const FORGET_STANDINGS: &str = "DELETE FROM standing_approvals WHERE 
 pub(super) const DENIALS: &str = "INSERT INTO denials (conversation, alike, denied_at) \
     SELECT * FROM unnest($1::text[], $2::bytea[], $3::bigint[]) \
     ON CONFLICT (conversation, alike) DO UPDATE SET denied_at = excluded.denied_at";
-pub(super) const FORGET_DENIALS: &str = "DELETE FROM denials USING unnest($1::text[], $2::bytea[]) AS removed (conversation, alike) \
-    WHERE denials.conversation = removed.conversation AND denials.alike = removed.alike";
+pub(super) const FORGET_DENIALS: &str = "DELETE FROM denials WHERE ctid = ANY (ARRAY(SELECT place FROM unnest($1::text[], $2::bytea[]) \
+    AS changed (conversation, alike) CROSS JOIN LATERAL (SELECT ctid AS place FROM denials AS kept \
+    WHERE kept.conversation = changed.conversation AND kept.alike = changed.alike LIMIT 1) AS found))";
 pub(super) const NEW_VALUES: &str =
     "INSERT INTO plugin_values (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[])";
 pub(super) const VALUES: &str = "UPDATE plugin_values SET value = changed.value, write = NULL \
-    FROM unnest($1::bytea[], $2::bytea[]) AS changed (key, value) WHERE plugin_values.key = changed.key";
+    FROM unnest($1::bytea[], $2::bytea[]) AS changed (key, value) \
+    WHERE plugin_values.key = changed.key AND plugin_values.key = ANY ($1)";
 pub(super) const FORGET_VALUES: &str = "DELETE FROM plugin_values WHERE key = ANY ($1)";
