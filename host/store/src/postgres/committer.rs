@@ -458,7 +458,7 @@ impl Committer {
         if is_final || self.failure().is_none() {
             self.counters.failures.fetch_add(1, Ordering::Relaxed);
         }
-        // Who sees the failure also sees that it is final, and finds the file.
+        // Before the failure is visible: its readers rely on the file and on `final_failure`.
         if is_final {
             let me = &self.connector.me;
             left::keep(me.left.as_deref(), me.owner(), self.last, &self.unanswered);
