@@ -22,7 +22,7 @@ pub use read::SuspensionPage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 pub use turns::Within;
-pub use waiting::TurnWait;
+pub use waiting::{KeptTurn, TurnWait};
 
 use domain::{
     ConversationId, Json, Outcome, OwnerId, Principal, PrincipalId, Span, Timestamp, ToolName, Turn, TurnId,

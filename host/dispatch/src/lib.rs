@@ -63,7 +63,9 @@ pub use dispatcher::Dispatcher;
 pub use error::{Difference, Error, Forbidden, RequestPart, Resource};
 pub use feed::{Follower, Item, LatestProgress, Live, ProgressFollower};
 pub use forget::forget;
-pub use handle::{Answered, CallOfHost, Handle, LinkPermit, LinkRequest, Open, SuspensionPage, TurnWait, Within};
+pub use handle::{
+    Answered, CallOfHost, Handle, KeptTurn, LinkPermit, LinkRequest, Open, SuspensionPage, TurnWait, Within,
+};
 pub use inbox::{InboxFollower, Waiting};
 pub use index::index_rows;
 pub use parts::Parts;

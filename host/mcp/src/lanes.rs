@@ -98,7 +98,7 @@ impl Lane {
             }
             // It may wait long, and a waiting turn uses no memory.
             drop(now);
-            waiter.during(wait.ends()).await?;
+            drop(waiter.during(wait.ends()).await?);
             waiter.report().await?;
         }
     }

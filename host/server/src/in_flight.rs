@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::body::Bytes;
 use dispatch::Quota;
 use domain::{Principal, PrincipalId, principal::Role};
+use futures::future::poll_immediate;
 use tokio::sync::Notify;
 
 use crate::error::{Error, Result};
@@ -398,6 +399,17 @@ impl Unread {
     /// only a few reads of a principal are made at once, and they cannot exceed the limit by more than one record each.
     pub(crate) async fn reserve(&mut self) {
         self.begin(IfFull::Wait).await;
+    }
+
+    /// As [`Unread::reserve`]. Drops what is kept for the read if the read has to wait.
+    pub(crate) async fn reserve_with<T>(&mut self, kept: T) -> Option<T> {
+        let mut begun = pin!(self.begin(IfFull::Wait));
+        if poll_immediate(&mut begun).await.is_some() {
+            return Some(kept);
+        }
+        drop(kept);
+        begun.await;
+        None
     }
 
     /// Begins a read when few enough others of the principal are made. Returns false if it is refused instead.

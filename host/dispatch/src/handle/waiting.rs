@@ -17,6 +17,12 @@ pub struct TurnWait {
     changed: watch::Receiver<Option<TurnStatus>>,
     clock: Arc<dyn Clock>,
     deadline: Timestamp,
+    entered: Entered,
+}
+
+/// Keeps a turn that has ended in memory, so that a read after the wait does not load it.
+#[must_use]
+pub struct KeptTurn {
     _entered: Entered,
 }
 
@@ -26,7 +32,7 @@ impl Handle {
     pub fn begin_wait(&self, id: TurnId, until: Until, max_wait: Span) -> TurnWait {
         let (entered, clock) = (self.inner.pipeline.turns.enter(id), self.inner.shared.clock.clone());
         let (changed, deadline) = (entered.subscribe(), clock.now() + max_wait);
-        TurnWait { until, changed, clock, deadline, _entered: entered }
+        TurnWait { until, changed, clock, deadline, entered }
     }
 
     /// Waits until a turn has reached a state, at most for the given time, and returns it as it is then.
@@ -47,7 +53,7 @@ impl Handle {
             return Ok(turn);
         }
         drop(turn);
-        waiting.ends().await;
+        let _kept = waiting.ends().await;
         self.turn(by, conversation, id).await
     }
 }
@@ -76,8 +82,8 @@ impl TurnWait {
     }
 
     /// Waits until a commit brings the turn into the state, or the time has passed.
-    pub async fn ends(self) {
-        let Self { until, mut changed, clock, deadline, _entered } = self;
+    pub async fn ends(self) -> KeptTurn {
+        let Self { until, mut changed, clock, deadline, entered } = self;
         let reached = async {
             while changed.changed().await.is_ok() {
                 if changed.borrow_and_update().is_some_and(|status| status.has_reached(until)) {
@@ -89,5 +95,6 @@ impl TurnWait {
             () = reached => {}
             () = clock.sleep_until(deadline) => {}
         }
+        KeptTurn { _entered: entered }
     }
 }

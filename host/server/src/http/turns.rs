@@ -252,8 +252,7 @@ async fn waited(
             drop(turn);
             unread.count(0);
         }
-        waiting.ends().await;
-        unread.reserve().await;
+        let _kept = unread.reserve_with(waiting.ends().await).await;
         handle.turn(by, &conversation, id).await
     };
     tokio::select! {

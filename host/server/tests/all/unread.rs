@@ -148,7 +148,26 @@ async fn turn_that_waits_is_not_kept_in_memory() {
     world.get("root", &open).await;
     assert_eq!(store.read_of_logs(), 1, "nobody keeps it");
     assert_eq!(world.post("alice", &format!("{open}/cancel"), "").await.at("/state"), "cancelled");
+    store.read_of_logs();
     assert!(waits.now_or_never().is_some(), "the commit wakes the request");
+    assert_eq!(store.read_of_logs(), 0, "it stays for the request until it is read");
+}
+
+#[tokio::test]
+async fn ended_turn_is_not_kept_for_a_slow_reader() {
+    let (world, store) = limited(1_000);
+    let (large, open) = (turn(&world, "echo", "large", 2_000).await, turn(&world, "pay", "open", 10).await);
+    let path = format!("{open}?wait_ms=60000");
+    let mut waits = Box::pin(unread(&world, "alice", "GET", &path));
+    assert!((&mut waits).now_or_never().is_none());
+    let held = unread(&world, "alice", "GET", &large).await;
+    assert_eq!(world.post("root", &format!("{open}/cancel"), "").await.at("/state"), "cancelled");
+    assert!((&mut waits).now_or_never().is_none(), "it has too much unread");
+    store.read_of_logs();
+    world.get("root", &open).await;
+    assert_eq!(store.read_of_logs(), 1);
+    drop(held);
+    assert!(waits.now_or_never().is_some());
 }
 
 #[tokio::test]
