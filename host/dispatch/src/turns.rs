@@ -1,5 +1,5 @@
-//! The turns in memory. A turn is here while a guest of it runs or an input is decided. A turn whose calls all wait is only
-//! in the store, also while somebody waits for it.
+//! The turns in memory. A turn is here while a guest of it runs or an input is decided, and from its end until those
+//! who waited have read it. A turn whose calls all wait is only in the store, also while somebody waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard as SyncMutexGuard, PoisonError};

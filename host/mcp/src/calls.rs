@@ -106,6 +106,11 @@ impl Calls {
     /// The call with this turn.
     pub(crate) async fn of_turn(&self, id: TurnId) -> Result<Loaded, NoResult> {
         let reserved = self.unread.reserve().await;
+        self.read(id, reserved).await
+    }
+
+    /// As [`Calls::of_turn`], with memory that is reserved for the read.
+    pub(crate) async fn read(&self, id: TurnId, reserved: Box<dyn Send + Sync>) -> Result<Loaded, NoResult> {
         let turn = self.shared.parts.handle.turn(&self.by, &self.conversation()?, id).await?;
         Ok(Loaded { turn: of_one_call(turn)?, _reserved: reserved })
     }

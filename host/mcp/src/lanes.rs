@@ -68,8 +68,10 @@ impl Lane {
         let mut deadline = handle.now() + self.time(calls, &given);
         waiter.follow(id);
         loop {
+            // Before the wait begins, because a turn that ends stays in memory for it.
+            let reserved = waiter.during(calls.unread.reserve()).await?;
             let wait = handle.begin_wait(id, until, deadline - handle.now());
-            let now = waiter.during(calls.of_turn(id)).await.flatten()?;
+            let now = waiter.during(calls.read(id, reserved)).await.flatten()?;
             if now.is_ended() {
                 let (result, unsent) = calls.result(&now)?;
                 calls.answers(unsent);
@@ -80,7 +82,7 @@ impl Lane {
                     return Ok(questions::asking(calls, request, &now, requests)?.into());
                 }
                 let asked = now.calls.first().and_then(Call::open).map(|open| open.id);
-                drop(now);
+                drop((now, wait));
                 let ended = closed(calls, id, asked);
                 let peer = waiter.peer().clone();
                 let responses = waiter.during(questions::send(&peer, requests, ended)).await?;
@@ -98,6 +100,7 @@ impl Lane {
             }
             // It may wait long, and a waiting turn uses no memory.
             drop(now);
+            // Not kept: reports come first, and the client may read them slowly.
             drop(waiter.during(wait.ends()).await?);
             waiter.report().await?;
         }
@@ -129,8 +132,9 @@ impl Lane {
 async fn closed(calls: &Calls, id: TurnId, asked: Option<SuspensionId>) {
     let handle = &calls.shared.parts.handle;
     loop {
+        let reserved = calls.unread.reserve().await;
         let changed = handle.begin_wait(id, Until::Ended, REREAD).changes();
-        match calls.of_turn(id).await {
+        match calls.read(id, reserved).await {
             Ok(now) if now.calls.first().and_then(Call::open).map(|open| open.id) == asked => {}
             _ => return,
         }

@@ -20,7 +20,7 @@ pub struct TurnWait {
     entered: Entered,
 }
 
-/// Keeps a turn that has ended in memory, so that a read after the wait does not load it.
+/// While this is held, a turn that has ended stays in memory, so that a read after the wait does not load it.
 #[must_use]
 pub struct KeptTurn {
     _entered: Entered,
@@ -81,7 +81,8 @@ impl TurnWait {
         }
     }
 
-    /// Waits until a commit brings the turn into the state, or the time has passed.
+    /// Waits until a commit brings the turn into the state, or the time has passed. Returns what keeps the turn in memory if it has
+    /// ended.
     pub async fn ends(self) -> KeptTurn {
         let Self { until, mut changed, clock, deadline, entered } = self;
         let reached = async {

@@ -222,7 +222,8 @@ async fn submit_to_end(app: &App, by: &Principal, request: TurnRequest) -> Resul
 }
 
 /// Waits until the turn has reached this state, the time has ended, or the server closes, and then until the principal has
-/// read enough to get it. Returns the turn. While it waits, it keeps nothing of the turn in memory.
+/// read enough to get it. Returns the turn. While it waits, it keeps nothing of the turn in memory. A turn that ends stays in memory
+/// until it is read, unless the read has to wait.
 async fn waited(
     app: &App,
     by: &Principal,
@@ -239,12 +240,16 @@ async fn waited(
     let handle = &app.ports.handle;
     let (conversation, id) = (turn.conversation.clone(), turn.id);
     drop(turn);
-    let waiting = handle.begin_wait(id, until, Span::from_millis(at_most));
+    let deadline = handle.now() + Span::from_millis(at_most);
     let waited = async {
+        let mut waiting = handle.begin_wait(id, until, deadline - handle.now());
         // Each time that it reads the turn, it is one of the few reads of the principal.
         unread.count(0);
         if !waiting.is_needed() {
-            unread.reserve().await;
+            waiting = match unread.reserve_with(waiting).await {
+                Some(waiting) => waiting,
+                None => handle.begin_wait(id, until, deadline - handle.now()),
+            };
             let turn = handle.turn(by, &conversation, id).await?;
             if waiting.is_over(&turn) {
                 return Ok(turn);

@@ -171,6 +171,28 @@ async fn ended_turn_is_not_kept_for_a_slow_reader() {
 }
 
 #[tokio::test]
+async fn turn_that_ends_before_it_is_read_is_not_kept() {
+    let (world, _) = limited(10_000);
+    let large = turn(&world, "echo", "large", 4_200).await;
+    let held = unread(&world, "alice", "GET", &large).await;
+    let (turns, body) = ("/v1/conversations/c/turns", format!("{{{}}}", calls("pay", "open", 10)));
+    let submit = request("POST", &format!("{turns}?wait_ms=60000&until=settled"), "alice", Some(&body));
+    let mut waits = Box::pin(world.router.clone().oneshot(submit));
+    while world.host.handle().counts().open_turns == 0 {
+        assert!((&mut waits).now_or_never().is_none());
+        tokio::task::yield_now().await;
+    }
+    settle().await;
+    assert!((&mut waits).now_or_never().is_none(), "it has too much unread");
+    let open = world.get("root", turns).await.at("/turns/0/turn");
+    assert_eq!(world.post("root", &format!("{turns}/{open}/cancel"), "").await.at("/state"), "cancelled");
+    assert!((&mut waits).now_or_never().is_none(), "it still has");
+    assert_eq!(world.host.handle().turns_in_memory(), 0);
+    drop(held);
+    assert_eq!(waits.await.unwrap().status(), 201);
+}
+
+#[tokio::test]
 async fn few_turns_are_loaded_at_once_for_a_principal() {
     let (world, store) = limited(1 << 20);
     let submit = |conversation: &str, who: &str, id: usize| {
