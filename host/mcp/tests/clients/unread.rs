@@ -209,3 +209,36 @@ async fn refused_reports_are_not_sent() {
     let response = asked.await.unwrap();
     assert_eq!(response.headers()["content-type"], "application/json", "there was no report");
 }
+
+/// Reserves the memory for a few loads, and for more when there are permits.
+struct Slow(Semaphore);
+
+#[async_trait]
+impl Unread for Slow {
+    async fn reserve(&self) -> Box<dyn Send + Sync> {
+        self.0.acquire().await.unwrap().forget();
+        Box::new(())
+    }
+
+    fn charge(&self, _: usize) -> Result<Box<dyn Send + Sync>, String> {
+        Ok(Box::new(()))
+    }
+}
+
+#[tokio::test]
+async fn ended_turn_is_not_kept_for_a_slow_client() {
+    let host = TestHost::new();
+    // Whether there was such a call, and the new one.
+    let unread = Arc::new(Slow(Semaphore::new(2)));
+    let (endpoint, slow) = (host.endpoint.clone(), unread.clone());
+    let request = modern("tools/call", json!({ "name": "work", "arguments": {} }));
+    let answer = tokio::spawn(async move { endpoint.answer(caller("alice"), request, slow).await });
+    settle().await;
+    assert_eq!((unread.0.available_permits(), host.host.handle().turns_in_memory()), (0, 1), "it runs");
+    host.end_work();
+    settle().await;
+    assert!(!answer.is_finished(), "its result is not read");
+    assert_eq!(host.host.handle().turns_in_memory(), 0);
+    unread.0.add_permits(10);
+    assert_eq!(read(answer.await.unwrap()).await, "1");
+}
